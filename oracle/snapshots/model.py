@@ -1,0 +1,161 @@
+"""A cluster at one moment, as the oracle sees it: nodes, running jobs, waiting jobs, and what was left out.
+
+Every reader (native, Kubernetes, Slurm) ends in a `Snapshot`; everything after it starts from one. The values are
+immutable and validated by `Snapshot.build`, the only way readers make one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compass_core.errors import CompassError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DEFAULT_POOL = "default"
+
+# A node of more GPUs than this is a misread number (a memory size, a core count), not a machine: the largest
+# scale-up domain sold as one node has 72 GPUs, and time-sliced devices are counted in tens a GPU.
+MAX_GPUS_PER_NODE = 1024
+
+
+class SnapshotError(CompassError):
+    """A snapshot that cannot be read: the message says where, what stood there and what was expected."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotNode:
+    """One node: its name, the GPUs it offers, its pool, and whether new instances may be put on it.
+
+    `gpus` is what can be used by whole-GPU instances: broken GPUs and devices taken by fractional or MIG users are
+    not in it. It may be 0.
+    """
+
+    name: str
+    gpus: int
+    pool: str = DEFAULT_POOL
+    schedulable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningInstance:
+    """One instance of a running job: the node it is on, its demand in GPUs, and whether it may be moved."""
+
+    node: str
+    gpus: int
+    movable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob:
+    """A job with at least one instance on a node. Instances are numbered by their position."""
+
+    name: str
+    instances: tuple[RunningInstance, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingJob:
+    """A waiting job: `instances` times `gpus_per_instance` GPUs in `pool` (None: any one pool will do)."""
+
+    name: str
+    instances: int
+    gpus_per_instance: int
+    pool: str | None = DEFAULT_POOL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Things a reader saw and left out for one reason, such as finished pods or MIG devices."""
+
+    reason: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A whole cluster. Node names are unique, job names are unique, every instance is on a known node."""
+
+    nodes: tuple[SnapshotNode, ...]
+    jobs: tuple[RunningJob, ...] = ()
+    pending: tuple[PendingJob, ...] = ()
+    skipped: tuple[Skipped, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        nodes: Iterable[SnapshotNode],
+        jobs: Iterable[RunningJob] = (),
+        pending: Iterable[PendingJob] = (),
+        skipped: Iterable[Skipped] = (),
+    ) -> Snapshot:
+        """Return a checked snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            Two nodes or two jobs of one name, an instance on an unknown node, or a number out of range. The path
+            is that of the native format (``jobs[2].instances[0].node``); readers of other formats check these
+            things themselves first where they can name a better place.
+        """
+        snapshot = cls(nodes=tuple(nodes), jobs=tuple(jobs), pending=tuple(pending), skipped=tuple(skipped))
+        _check_nodes(snapshot.nodes)
+        known = {node.name for node in snapshot.nodes}
+        _check_unique("jobs", [job.name for job in snapshot.jobs])
+        for j, job in enumerate(snapshot.jobs):
+            for i, instance in enumerate(job.instances):
+                path = f"jobs[{j}].instances[{i}]"
+                if instance.node not in known:
+                    raise SnapshotError(f"{path}.node", f"no node is named {instance.node!r}")
+                if instance.gpus < 1:
+                    raise SnapshotError(f"{path}.gpus", f"expected a demand of at least 1 GPU, got {instance.gpus}")
+        for p, waiting in enumerate(snapshot.pending):
+            if waiting.instances < 1:
+                problem = f"expected at least 1 instance, got {waiting.instances}"
+                raise SnapshotError(f"pending[{p}].instances", problem)
+            if waiting.gpus_per_instance < 1:
+                problem = f"expected a demand of at least 1 GPU, got {waiting.gpus_per_instance}"
+                raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
+        return snapshot
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that have a node, sorted."""
+        return tuple(sorted({node.pool for node in self.nodes}))
+
+    def used_gpus(self) -> dict[str, int]:
+        """GPUs held by running instances, by node name; every node has an entry."""
+        used = dict.fromkeys((node.name for node in self.nodes), 0)
+        for job in self.jobs:
+            for instance in job.instances:
+                used[instance.node] += instance.gpus
+        return used
+
+
+def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:
+    _check_unique("nodes", [node.name for node in nodes])
+    for n, node in enumerate(nodes):
+        if not 0 <= node.gpus <= MAX_GPUS_PER_NODE:
+            problem = f"expected 0 to {MAX_GPUS_PER_NODE} GPUs on a node, got {node.gpus}"
+            raise SnapshotError(f"nodes[{n}].gpus", problem)
+
+
+def _check_unique(section: str, names: list[str]) -> None:
+    counts = Counter(names)
+    if len(counts) == len(names):
+        return
+    where: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in where:
+            problem = f"the name {name!r} is already taken by {section}[{where[name]}]"
+            raise SnapshotError(f"{section}[{i}].name", problem)
+        where[name] = i
