@@ -23,7 +23,7 @@ class DuplicateJobError(CompassError):
 
 
 class UnknownInstanceError(CompassError):
-    """This instance is not running."""
+    """No running instance is this one."""
 
 
 class PlacementError(CompassError):

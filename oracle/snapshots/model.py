@@ -117,7 +117,9 @@ class Snapshot:
                 if instance.node not in known:
                     raise SnapshotError(f"{path}.node", f"no node is named {instance.node!r}")
                 if instance.gpus < 1:
-                    raise SnapshotError(f"{path}.gpus", f"expected a demand of at least 1 GPU, got {instance.gpus}")
+                    raise SnapshotError(
+                        f"{path}.gpus", f"expected a demand of at least 1 GPU, got {instance.gpus}"
+                    )
         for p, waiting in enumerate(snapshot.pending):
             if waiting.instances < 1:
                 problem = f"expected at least 1 instance, got {waiting.instances}"

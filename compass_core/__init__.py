@@ -1,0 +1,1 @@
+"""The COMPASS-ABS algorithm, its states and its measures: pure Python, no solver."""

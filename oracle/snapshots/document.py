@@ -1,0 +1,142 @@
+"""From bytes to typed values: the one place where input is decoded and where decoding errors get their words."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+import yaml
+
+from oracle.snapshots.model import SnapshotError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+
+STANDARD_INPUT = "-"
+_GZIP_MAGIC = b"\x1f\x8b"
+_AT_PATH = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The content of one input and the name to call it by in messages."""
+
+    name: str
+    content: bytes
+
+    def error(self, path: str, problem: str) -> SnapshotError:
+        """Return the error for `problem` at `path` inside this document."""
+        return SnapshotError(f"{self.name}: {path}" if path else self.name, problem)
+
+
+def read_document(source: str | Path) -> Document:
+    """Return the content of a file, or of standard input for ``-``; gzip is unpacked, whatever the name.
+
+    Raises
+    ------
+    SnapshotError
+        The file cannot be read, or is damaged gzip.
+    """
+    if source == STANDARD_INPUT:
+        name, content = "standard input", sys.stdin.buffer.read()
+    else:
+        name = str(source)
+        try:
+            content = Path(source).read_bytes()
+        except OSError as error:
+            raise SnapshotError(name, f"cannot be read: {error.strerror or error}") from error
+    if content.startswith(_GZIP_MAGIC):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise SnapshotError(name, f"damaged gzip: {error}") from error
+    return Document(name, content.removeprefix(b"\xef\xbb\xbf"))
+
+
+def decode_json(document: Document, type_: type[T]) -> T:
+    """Return the document's JSON as a value of `type_`, a msgspec struct or anything msgspec can validate.
+
+    Raises
+    ------
+    SnapshotError
+        Malformed or truncated JSON, text that is not UTF-8, nesting too deep, or a value of the wrong type, with
+        the path to it.
+    """
+    try:
+        return msgspec.json.decode(document.content, type=type_)
+    except msgspec.ValidationError as error:
+        raise validation_error(document, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise document.error("", f"not valid JSON: {_describe(document, error)}") from error
+    except RecursionError as error:
+        raise document.error("", "nested too deep to be a snapshot") from error
+
+
+def decode_yaml(document: Document) -> list[object]:
+    """Return the YAML documents of the input as plain values (dicts, lists, strings, numbers).
+
+    Time stamps stay strings, as in JSON. Aliases are refused: kubectl prints none, and a few of them can unfold to
+    more than any memory holds.
+    """
+    try:
+        text = document.content.decode("utf-8")
+        return list(_yaml_documents(text))
+    except UnicodeDecodeError as error:
+        raise document.error("", f"not UTF-8: {error.reason} at byte {error.start}") from error
+    except yaml.YAMLError as error:
+        raise document.error("", f"not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise document.error("", "nested too deep to be a snapshot") from error
+
+
+def convert(document: Document, value: object, type_: type[T]) -> T:
+    """Return plain data (such as a part of `decode_yaml`'s result) as a validated value of `type_`."""
+    try:
+        return msgspec.convert(value, type=type_)
+    except msgspec.ValidationError as error:
+        raise validation_error(document, error) from error
+    except RecursionError as error:
+        raise document.error("", "nested too deep to be a snapshot") from error
+
+
+def validation_error(document: Document, error: msgspec.ValidationError) -> SnapshotError:
+    """Return msgspec's complaint in our form: ``file: path: problem``."""
+    match = _AT_PATH.match(str(error))
+    problem = match["problem"] if match else str(error)
+    path = (match["path"] or "") if match else ""
+    return document.error(path.removeprefix("$").removeprefix("."), problem.replace("`", "'"))
+
+
+def _describe(document: Document, error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8: {error.reason} at byte {error.start}"
+    if not document.content.strip():
+        return "the input is empty"
+    return str(error)
+
+
+class _JsonLikeLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]  # chosen at run time: not every build of PyYAML has the C loader
+    """YAML as JSON would have it: no time stamps, no aliases."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads this class attribute
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.YAMLError(f"alias at line {event.start_mark.line + 1}: aliases are not accepted")
+        return super().compose_node(parent, index)  # type: ignore[no-any-return]  # untyped in the stubs
+
+
+def _yaml_documents(text: str) -> Iterator[object]:
+    yield from yaml.load_all(text, Loader=_JsonLikeLoader)
