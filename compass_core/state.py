@@ -200,6 +200,20 @@ class ClusterState:
         """Return the job's running instances: all of them, but for those a node failure took."""
         return tuple(instance for instance in self.job(name).all_instances() if instance in self._where)
 
+    def check_instance(self, instance: Instance) -> None:
+        """Check that `instance` is one of a job this state knows.
+
+        Raises
+        ------
+        UnknownJobError
+            Its job is not known.
+        UnknownInstanceError
+            Its job has no such instance.
+        """
+        job = self.job(instance.job)
+        if not 0 <= instance.index < job.instances or instance.gpus != job.gpus:
+            raise UnknownInstanceError(f"{job} has no instance {instance}")
+
     def is_online(self, index: int) -> bool:
         """Whether the cluster has a node of that index, and it is online."""
         return 0 <= index < self._slots_in_use and index not in self._offline
@@ -240,7 +254,10 @@ class ClusterState:
         ------
         PlacementError
             The node is unknown or offline, has too few free GPUs, or the instance is already running.
+        UnknownJobError, UnknownInstanceError
+            No known job has such an instance.
         """
+        self.check_instance(instance)
         if instance in self._where:
             raise PlacementError(f"{instance} already stands on node {self._where[instance]}")
         return self._edit(

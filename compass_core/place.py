@@ -1,0 +1,129 @@
+"""Place: where one instance goes (paper, Algorithm 2; theory §3).
+
+The rule is the same for both repaired variants: a 1-GPU instance goes into a vacancy; otherwise the instance goes to
+the node that keeps the least room among those that may take it, otherwise to an idle node. What a node "may take" is
+`variant.may_become`. EXACT can also make room by exchanging blocks with ones (`_exchange`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compass_core.compact import fill_vacancies, lowest_empty_node, merge_open_nodes
+from compass_core.errors import PlacementError
+from compass_core.model import NodeKind, slot_width
+from compass_core.steps import MoveReason
+from compass_core.variant import Variant, may_become
+
+if TYPE_CHECKING:
+    from compass_core.draft import Draft
+    from compass_core.model import Instance
+
+
+class NoHostError(PlacementError):
+    """No node may take the instance, whatever else moves within the rules of the variant."""
+
+
+def put(draft: Draft, instance: Instance) -> None:
+    """Place one instance; the caller settles the draft when all are placed.
+
+    Vacancies are refilled and nodes merged on the way only where there is no place otherwise (8 jobs of 5 GPUs on idle
+    nodes want 24 fillers out of pool nodes): a later instance of the gang may be the filler an earlier one wants.
+
+    Raises
+    ------
+    NoHostError
+        The variant has no place for it. EXACT finds one whenever the slots and ones of all instances, this one
+        included, fit the cluster (claim C7); COMPASS whenever slots and ones fit on nodes of their own.
+    """
+    host = find_host(draft, instance.gpus)
+    if host is None:
+        fill_vacancies(draft)
+        merge_open_nodes(draft)
+        host = find_host(draft, instance.gpus)
+    if host is None and draft.variant is Variant.EXACT:
+        host = _exchange(draft, instance.gpus)
+    if host is None:
+        raise NoHostError(f"no node may take an instance of {instance.gpus} GPUs")
+    draft.state = draft.state.add(instance, host)
+
+
+def find_host(draft: Draft, gpus: int) -> int | None:
+    """Return the node for an instance of that demand, or None where nothing but moving others would help."""
+    best: tuple[bool, int, int, int] | None = None
+    for shape, indexes in draft.state.shapes.items():
+        after = shape.plus(gpus)
+        if shape.kind is NodeKind.EMPTY or after is None or not may_become(draft.variant, shape, after):
+            continue
+        fills_a_vacancy = after.vacancy < shape.vacancy
+        key = (not fills_a_vacancy, after.room, after.vacancy, indexes.lowest)
+        if best is None or key < best:
+            best = key
+    if best is not None:
+        return best[-1]
+    return lowest_empty_node(draft) if draft.state.empty_nodes else None
+
+
+def _exchange(draft: Draft, gpus: int) -> int | None:
+    """Make room on the one open node by swapping its small blocks for ones from elsewhere; return it, or None.
+
+    Called when nothing is left to merge and no node is idle. Let F be the room of the open node and w the width asked
+    for, F < w. Blocks divide one another, so what stands on the node besides blocks of w or more adds up to w − F
+    modulo w. Once that is all ones, they are the new slot's fillers: w − F of them, and g ≤ F leaves as many
+    vacancies. So blocks smaller than w leave, smallest first, and as many ones come in their place; F ≥ g > w/2 is
+    room enough to let the ones in first.
+    """
+    open_nodes = _open_nodes(draft)
+    if len(open_nodes) != 1:
+        return None
+    host = open_nodes[0]
+    width = slot_width(gpus, draft.state.capacity)
+    while True:
+        shape = draft.state.nodes[host].shape
+        after = shape.plus(gpus)
+        if after is None:
+            return None
+        if after.room >= 0:
+            return host
+        blocks = [g for g in shape.demands if g > 1 and slot_width(g, shape.capacity) < width]
+        if not blocks or not _swap_block_for_ones(draft, host, min(blocks)):
+            return None
+
+
+def _swap_block_for_ones(draft: Draft, host: int, gpus: int) -> bool:
+    """Bring as many ones as a block reserves to `host`, join the holes they leave, and send the block there."""
+    size = slot_width(gpus, draft.state.capacity)
+    available = (
+        sum(shape.ones * len(indexes) for shape, indexes in draft.state.shapes.items())
+        - draft.state.nodes[host].shape.ones
+    )
+    if available < size or _room(draft, host) < size:
+        return False
+    for _ in range(size):
+        draft.move(draft.cheapest(_nearest_donor(draft, host, size), 1)[0], host, MoveReason.EXCHANGE)
+    merge_open_nodes(draft, keep=host)
+    target = next(index for index in _open_nodes(draft) if index != host and _room(draft, index) == size)
+    block = draft.cheapest(host, gpus)[0]
+    slot = next(slot for slot in draft.state.nodes[host].slots if slot.anchor.gpus == gpus)
+    draft.move(block, target, MoveReason.EXCHANGE)
+    for filler in slot.fillers:
+        draft.move(filler, target, MoveReason.EXCHANGE)
+    return True
+
+
+def _nearest_donor(draft: Draft, host: int, size: int) -> int:
+    """Return the node to take a one from: one that is open already, else one with `size` of them, else any."""
+    donors = [
+        (not shape.open, shape.ones < size, shape.ones, indexes.lowest)
+        for shape, indexes in draft.state.shapes.items()
+        if shape.ones and indexes.lowest != host
+    ]
+    return min(donors)[-1]
+
+
+def _open_nodes(draft: Draft) -> list[int]:
+    return [index for shape, indexes in draft.state.shapes.items() if shape.open for index in indexes]
+
+
+def _room(draft: Draft, index: int) -> int:
+    return draft.state.nodes[index].shape.room
