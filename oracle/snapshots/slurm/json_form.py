@@ -1,0 +1,282 @@
+"""Slurm's JSON, data_parser v0.0.37 to v0.0.44, as records.
+
+The structs name the few fields that matter; msgspec passes over the rest without building it. Every version prints
+the same things in its own way: a number may be bare or wrapped in ``{"set", "infinite", "number"}``, a state may be a
+word or a list, the nodes of a job's resources a hostlist, a list or a dictionary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from oracle.snapshots.document import decode_json
+from oracle.snapshots.slurm.gres import is_nothing
+from oracle.snapshots.slurm.records import (
+    JOB_COMMAND,
+    NODE_COMMAND,
+    JobNumbers,
+    JobRecord,
+    JsonPlace,
+    NodeRecord,
+    Records,
+    hosts_at,
+)
+from oracle.snapshots.slurm.states import state_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.snapshots.document import Document
+
+# NO_VAL and INFINITE of 32 bits: how the versions without wrapped numbers say "not set".
+_UNSET_FROM = 0xFFFF_FFFE
+# The same of 16 bits, for the fields that have no more.
+_UNSET_FROM_16_BITS = 0xFFFE
+_ABSENT = msgspec.Raw()
+
+
+class _Wrapped(msgspec.Struct, rename={"is_set": "set"}):
+    is_set: bool = True
+    infinite: bool = False
+    number: int | float | None = None
+
+
+_Number: TypeAlias = int | float | _Wrapped | None
+_Words: TypeAlias = str | list[str] | None
+_Flag: TypeAlias = bool | int | None
+
+
+class _Node(msgspec.Struct):
+    name: str | None = None
+    state: _Words = None
+    state_flags: _Words = None
+    gres: str | None = None
+    gres_used: str | None = None
+    gres_drained: str | None = None
+    tres: str | None = None
+    tres_used: str | None = None
+    partitions: _Words = None
+
+
+class _AllocatedNode(msgspec.Struct):
+    name: str | None = None
+    nodename: str | None = None
+
+
+class _ResourceNodes(msgspec.Struct, rename={"hosts": "list"}):
+    hosts: str | None = None
+    allocation: list[_AllocatedNode] | None = None
+
+
+class _JobResources(msgspec.Struct):
+    nodes: str | _ResourceNodes | None = None
+    allocated_nodes: list[_AllocatedNode] | dict[str, _AllocatedNode] | None = None
+
+
+class _Job(msgspec.Struct):
+    job_id: _Number = None
+    job_state: _Words = None
+    state_reason: str | None = None
+    hold: _Flag = None
+    priority: _Number = None
+    requeue: _Flag = None
+    batch_flag: _Flag = None
+    partition: str | None = None
+    nodes: str | None = None
+    node_count: _Number = None
+    max_nodes: _Number = None
+    tasks: _Number = None
+    tasks_per_node: _Number = None
+    job_resources: _JobResources | None = None
+    gres_detail: list[str] | None = None
+    tres_alloc_str: str | None = None
+    tres_req_str: str | None = None
+    tres_per_node: str | None = None
+    tres_per_job: str | None = None
+    tres_per_task: str | None = None
+    tres_per_socket: str | None = None
+    array_job_id: _Number = None
+    array_task_id: _Number = None
+    array_task_string: str | None = None
+    het_job_id: _Number = None
+    het_job_offset: _Number = None
+
+
+class _Fault(msgspec.Struct):
+    description: str | None = None
+    error: str | None = None
+
+
+class _Probe(msgspec.Struct):
+    """The keys that tell what a document is; `Raw` leaves their values undecoded, however large."""
+
+    nodes: msgspec.Raw = _ABSENT
+    jobs: msgspec.Raw = _ABSENT
+    job_id: msgspec.Raw = _ABSENT
+    name: msgspec.Raw = _ABSENT
+    sinfo: msgspec.Raw = _ABSENT
+    errors: list[_Fault | str] | None = None
+
+
+class _Output(msgspec.Struct):
+    nodes: list[_Node] | None = None
+    jobs: list[_Job] | None = None
+
+
+def read_json(document: Document) -> Records:
+    """Return the nodes and the jobs of a JSON document: an output of Slurm, or a single node or job out of one.
+
+    Raises
+    ------
+    SnapshotError
+        Malformed JSON, an output of Slurm that reports an error or is another command's, or a malformed record; with
+        the path to the item.
+    """
+    if document.content.lstrip().startswith(b"["):
+        problem = f"is a JSON array, expected the whole output of {NODE_COMMAND} or {JOB_COMMAND}"
+        raise document.error("", problem)
+    probe = decode_json(document, _Probe)
+    if probe.errors:
+        first = probe.errors[0]
+        text = first if isinstance(first, str) else first.description or first.error or ""
+        raise document.error("errors[0]", f"Slurm itself reports an error, so this is no full answer: {text!r}")
+    # A job has "nodes" too (a hostlist), so that "job_id" is asked first.
+    if _present(probe.job_id):
+        return Records(jobs=[_job_record(document, "", decode_json(document, _Job))])
+    if _present(probe.nodes) or _present(probe.jobs):
+        return _read_output(document, decode_json(document, _Output))
+    if _present(probe.name):
+        return Records(nodes=[_node_record(document, "", decode_json(document, _Node))])
+    seems = (
+        "this seems to be the output of `sinfo --json`" if _present(probe.sinfo) else 'there is no "nodes" or "jobs"'
+    )
+    raise document.error("", f"{seems}; expected the output of {NODE_COMMAND} or {JOB_COMMAND}")
+
+
+def _present(value: msgspec.Raw) -> bool:
+    return len(memoryview(value)) > 0
+
+
+def _read_output(document: Document, output: _Output) -> Records:
+    nodes, jobs = output.nodes, output.jobs
+    return Records(
+        nodes=None if nodes is None else [_node_record(document, f"nodes[{n}]", x) for n, x in enumerate(nodes)],
+        jobs=None if jobs is None else [_job_record(document, f"jobs[{j}]", x) for j, x in enumerate(jobs)],
+    )
+
+
+def _node_record(document: Document, path: str, node: _Node) -> NodeRecord:
+    place = JsonPlace(document, path)
+    if not node.name:
+        raise place.error("name", "expected the name of a node")
+    if node.state is None:
+        raise place.error("state", f"expected the state of node {node.name}, as {NODE_COMMAND} prints it")
+    return NodeRecord(
+        place=place,
+        name=node.name,
+        states=state_words([*_words(node.state), *_words(node.state_flags)]),
+        gres=node.gres or "",
+        gres_used=None if is_nothing(node.gres_used) else node.gres_used,
+        gres_drained=node.gres_drained or "",
+        tres=node.tres or "",
+        tres_used=node.tres_used or "",
+        partitions=frozenset(",".join(_words(node.partitions)).split(",")) - {""},
+    )
+
+
+def _job_record(document: Document, path: str, job: _Job) -> JobRecord:
+    place = JsonPlace(document, path)
+    job_id = _number(place, "job_id", job.job_id)
+    if job_id is None:
+        raise place.error("job_id", "expected the number of a job")
+    if job.job_state is None:
+        problem = f"expected the state of job {job_id}, as {JOB_COMMAND} prints it (`sacct --json` prints other things)"
+        raise place.error("job_state", problem)
+    return JobRecord(
+        place=place,
+        numbers=_numbers(place, job_id, job),
+        states=state_words(_words(job.job_state)),
+        reason=job.state_reason or "",
+        held=bool(job.hold) or _number(place, "priority", job.priority) == 0,
+        # Slurm moves a job by requeueing it, which it does with batch jobs only, and not with those that forbid it.
+        movable=not _is_off(job.requeue) and not _is_off(job.batch_flag),
+        partition=job.partition or "",
+        nodes=job.nodes or "",
+        details=_details(place, job),
+        alloc_tres=job.tres_alloc_str or "",
+        req_tres=job.tres_req_str or "",
+        per_node=job.tres_per_node or "",
+        per_job=job.tres_per_job or "",
+        per_task=job.tres_per_task or "",
+        per_socket=job.tres_per_socket or "",
+        min_nodes=_number(place, "node_count", job.node_count) or None,
+        max_nodes=_number(place, "max_nodes", job.max_nodes) or None,
+        num_tasks=_number(place, "tasks", job.tasks) or None,
+        tasks_per_node=_small(_number(place, "tasks_per_node", job.tasks_per_node)),
+    )
+
+
+def _numbers(place: JsonPlace, job_id: int, job: _Job) -> JobNumbers:
+    task = _number(place, "array_task_id", job.array_task_id)
+    return JobNumbers(
+        job_id=job_id,
+        array_id=_number(place, "array_job_id", job.array_job_id) or None,
+        task=task,
+        tasks=(job.array_task_string or "") if task is None else "",
+        het_id=_number(place, "het_job_id", job.het_job_id) or None,
+        het_offset=_number(place, "het_job_offset", job.het_job_offset),
+    )
+
+
+def _words(value: _Words) -> Sequence[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else value
+
+
+def _is_off(flag: _Flag) -> bool:
+    return flag is not None and not flag
+
+
+def _number(place: JsonPlace, key: str, value: _Number) -> int | None:
+    """Return a whole number, None where it is not set or infinite."""
+    if isinstance(value, _Wrapped):
+        value = value.number if value.is_set and not value.infinite else None
+    if value is None or value >= _UNSET_FROM:
+        return None
+    if value != int(value) or value < 0:
+        raise place.error(key, f"expected a whole number, got {value}")
+    return int(value)
+
+
+def _small(value: int | None) -> int | None:
+    return None if value is None or value >= _UNSET_FROM_16_BITS else value or None
+
+
+def _details(place: JsonPlace, job: _Job) -> tuple[tuple[str, str], ...]:
+    """Return what the job has on each node: gres_detail has one text a node, in the order of the job's resources."""
+    if not job.gres_detail:
+        return ()
+    hosts = _resource_hosts(place, job)
+    if len(hosts) != len(job.gres_detail):
+        problem = f"expected one entry for each of the {len(hosts)} nodes of the job, got {len(job.gres_detail)}"
+        raise place.error("gres_detail", problem)
+    return tuple(zip(hosts, job.gres_detail, strict=True))
+
+
+def _resource_hosts(place: JsonPlace, job: _Job) -> tuple[str, ...]:
+    """Return the job's nodes in the order of its resources.
+
+    While a job ends, `nodes` may be fewer: the nodes where it still ends. The resources keep all of them.
+    """
+    resources = job.job_resources or _JobResources()
+    inner = resources.nodes if isinstance(resources.nodes, _ResourceNodes) else _ResourceNodes(hosts=resources.nodes)
+    listed = inner.allocation or resources.allocated_nodes or []
+    names = [node.name or node.nodename for node in (listed.values() if isinstance(listed, dict) else listed)]
+    if names and all(names):
+        return tuple(name for name in names if name)
+    if inner.hosts:
+        return hosts_at(place, "job_resources.nodes", inner.hosts)
+    return hosts_at(place, "nodes", job.nodes or "")
