@@ -6,7 +6,7 @@ the nodes it opened, whatever N is.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from compass_core.merging import divisions
@@ -96,15 +96,9 @@ def merge_open_nodes(draft: Draft, *, keep: int | None = None) -> None:
 def _merge_candidates(draft: Draft, chosen: str, keep: int | None) -> list[int]:
     nodes: list[int] = []
     for shape, indexes in draft.state.shapes.items():
-        if not shape.open or merge_class(draft.variant, shape) != chosen:
-            continue
-        taken = 0
-        for index in indexes:
-            if index != keep:
-                nodes.append(index)
-                taken += 1
-                if taken == _PARTNERS_PER_SHAPE:
-                    break
+        if shape.open and merge_class(draft.variant, shape) == chosen:
+            partners = (index for index in indexes if index != keep)
+            nodes += islice(partners, _PARTNERS_PER_SHAPE)
     return sorted(nodes)
 
 

@@ -121,6 +121,10 @@ class NodeShape:
     vacancy: int  # fillers that still fit, over all slots
     reserved: int  # Σ widths + ones; at most the capacity inside Σ⁺
     kind: NodeKind
+    free: int  # GPUs nobody holds
+    room: int  # GPUs outside every slot and one: what a new slot or one may take; negative outside Σ⁺
+    partial: bool  # some but not all GPUs are held
+    open: bool  # neither empty nor closed to new slots and ones: the nodes that Compact merges
     _hash: int = field(repr=False)
 
     def __hash__(self) -> int:
@@ -129,26 +133,6 @@ class NodeShape:
     def __reduce__(self) -> tuple[Callable[[int, tuple[int, ...]], NodeShape], tuple[int, tuple[int, ...]]]:
         # Shapes are compared by identity: one that travelled to another process must find its twin there.
         return shape_of, (self.capacity, self.demands)
-
-    @property
-    def free(self) -> int:
-        """GPUs nobody holds."""
-        return self.capacity - self.used
-
-    @property
-    def room(self) -> int:
-        """GPUs outside every slot and one: what a new slot or one may take. Negative outside Σ⁺."""
-        return self.capacity - self.reserved
-
-    @property
-    def partial(self) -> bool:
-        """Whether some but not all GPUs are held."""
-        return 0 < self.used < self.capacity
-
-    @property
-    def open(self) -> bool:
-        """Whether the node is neither empty nor closed to new slots and ones: the nodes that Compact merges."""
-        return 0 < self.reserved < self.capacity
 
     def plus(self, gpus: int) -> NodeShape | None:
         """Return the shape with one more instance of that demand, or None where the GPUs do not suffice."""
@@ -169,6 +153,8 @@ def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
     anchors = demands[: len(demands) - singles]
     all_vacancies = sum(slot_vacancy(gpus, capacity) for gpus in anchors)
     ones = max(0, singles - all_vacancies)
+    used = sum(demands)
+    reserved = sum(slot_width(gpus, capacity) for gpus in anchors) + ones
     if not demands:
         kind = NodeKind.EMPTY
     elif not anchors:
@@ -178,12 +164,16 @@ def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
     return NodeShape(
         capacity=capacity,
         demands=demands,
-        used=sum(demands),
+        used=used,
         singles=singles,
         ones=ones,
         vacancy=max(0, all_vacancies - singles),
-        reserved=sum(slot_width(gpus, capacity) for gpus in anchors) + ones,
+        reserved=reserved,
         kind=kind,
+        free=capacity - used,
+        room=capacity - reserved,
+        partial=0 < used < capacity,
+        open=0 < reserved < capacity,
         # Of integers only: the order in which a hash map is walked must not depend on where objects lie in memory.
         _hash=hash((capacity, demands)),
     )
