@@ -34,7 +34,7 @@ bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m pytest benchmarks -q --benchmark-columns=min,median,max,rounds --benchmark-sort=name
 
 lock: $(VENV)/.dev  ## renew the lock files after a change of dependencies
-	$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --upgrade pyproject.toml -o requirements/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra dev -c requirements/runtime.txt pyproject.toml -o requirements/dev.txt
 
@@ -42,14 +42,15 @@ clean:           ## remove what the targets made
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage dist
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "compass-abs needs Python 3.11 or later; name one with make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "compass-abs needs Python 3.11 or later; name one with make PYTHON=...")'
+	@echo "setting up $(VENV) (once)" >&2
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@

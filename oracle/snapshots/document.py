@@ -45,20 +45,25 @@ def read_document(source: str | Path) -> Document:
     SnapshotError
         The file cannot be read, or is damaged gzip.
     """
-    if source == STANDARD_INPUT:
-        name, content = "standard input", sys.stdin.buffer.read()
-    else:
-        name = str(source)
-        try:
-            content = Path(source).read_bytes()
-        except OSError as error:
-            raise SnapshotError(name, f"cannot be read: {error.strerror or error}") from error
+    name = "standard input" if source == STANDARD_INPUT else str(source)
+    try:
+        content = _read_standard_input() if source == STANDARD_INPUT else Path(source).read_bytes()
+    except OSError as error:
+        raise SnapshotError(name, f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a name no file can have, such as one with a NUL
+        raise SnapshotError(name, f"cannot be read: {error}") from error
     if content.startswith(_GZIP_MAGIC):
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError, zlib.error) as error:
             raise SnapshotError(name, f"damaged gzip: {error}") from error
     return Document(name, content.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _read_standard_input() -> bytes:
+    if sys.stdin is None:  # the caller closed it
+        raise OSError("it is closed")
+    return sys.stdin.buffer.read()
 
 
 def decode_json(document: Document, type_: type[T]) -> T:
@@ -123,7 +128,14 @@ def _describe(document: Document, error: Exception) -> str:
     return str(error)
 
 
-class _JsonLikeLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]  # chosen at run time: not every build of PyYAML has the C loader
+if TYPE_CHECKING:
+    _SafeLoader = yaml.SafeLoader
+else:
+    # The C loader is about eight times faster, but not every build of PyYAML has it.
+    _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _JsonLikeLoader(_SafeLoader):
     """YAML as JSON would have it: no time stamps, no aliases."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads this class attribute
@@ -131,11 +143,13 @@ class _JsonLikeLoader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
-            raise yaml.YAMLError(f"alias at line {event.start_mark.line + 1}: aliases are not accepted")
-        return super().compose_node(parent, index)  # type: ignore[no-any-return]  # untyped in the stubs
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        # Refused here and not when composing: the C loader composes without asking Python. Only an alias brings a
+        # node back a second time.
+        if node in self.constructed_objects or node in self.recursive_objects:
+            line = node.start_mark.line + 1
+            raise yaml.YAMLError(f"the value at line {line} is used again by an alias: aliases are not accepted")
+        return super().construct_object(node, deep)  # pyright: ignore[reportUnknownMemberType]  # half typed stubs
 
 
 def _yaml_documents(text: str) -> Iterator[object]:

@@ -1,0 +1,134 @@
+"""What every command of `sifopt` is made of: its parser, its options, and the outcome it returns.
+
+Commands compute and return; `oracle.cli.main` alone prints and exits. So a command is a function from arguments to a
+value, and every way a print can fail is handled once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn, get_args
+
+from oracle.snapshots.detection import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from oracle.snapshots.model import Skipped
+
+EXIT_STATUS_HELP = """exit status:
+  0  done
+  1  only with --exit-code: SIF is above 0
+  2  bad input or bad usage; one line says where and what was expected
+  3  not settled within --time-limit"""
+
+
+class ExitStatus(IntEnum):
+    """The statuses of `sifopt`, fixed by its contract."""
+
+    DONE = 0
+    ASKED_FOR = 1
+    BAD_INPUT = 2
+    UNSETTLED = 3
+
+
+class UsageError(Exception):
+    """The command line itself is wrong; the message names the command and the argument."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a command has to say: text for standard output, notes for standard error, and the exit status.
+
+    `for_machines` marks output another program reads: it is UTF-8 whatever the terminal's encoding.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+    status: ExitStatus = ExitStatus.DONE
+    for_machines: bool = False
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, raised instead of printed."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the complaint; argparse would print the whole usage before it."""
+        raise UsageError(f"{self.prog}: {message} ({self.prog} --help says more)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command: what its help says, which arguments it has, and what runs it on the arguments after its name."""
+
+    name: str
+    help: str
+    description: str
+    epilog: str
+    add_arguments: Callable[[Parser], None]
+    run: Callable[[Parser, Sequence[str]], Outcome]
+
+
+class SnapshotOptions(argparse.Namespace):
+    """The options every command that reads a snapshot has."""
+
+    snapshots: list[str]
+    format: Format | None
+    resources: list[str] | None
+    pool_label: str | None
+    verbose: bool
+
+
+def add_snapshot_arguments(parser: Parser) -> None:
+    """Declare the arguments of `SnapshotOptions`."""
+    parser.add_argument(
+        "snapshots",
+        metavar="SNAPSHOT",
+        nargs="+",
+        help="file with the snapshot, or - for standard input; gzip is unpacked. Several files are the parts of one "
+        "snapshot, such as nodes and pods",
+    )
+    parser.add_argument(
+        "--format", choices=get_args(Format), help="format of the snapshot; told from the content if left out"
+    )
+    parser.add_argument(
+        "--resource",
+        dest="resources",
+        metavar="R",
+        action="append",
+        help="Kubernetes: resource that counts as a GPU, such as amd.com/gpu; may be given several times",
+    )
+    parser.add_argument(
+        "--pool-label",
+        metavar="L",
+        help="what makes a pool. Kubernetes: the value of this node label (default: nvidia.com/gpu.product). "
+        "Slurm: type, the type of the GPUs (the default), or partition",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="list what was left out, and why")
+
+
+def printable(text: str) -> str:
+    """Return `text` with what could steer a terminal or break a line written as an escape.
+
+    Names in a snapshot are whatever somebody wrote into it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def skipped_notes(skipped: Sequence[Skipped], *, verbose: bool) -> list[str]:
+    """Return the lines that say what the reader left out: how much, and with `verbose` each item and the reason."""
+    if not skipped:
+        return []
+    count = sum(len(group.items) for group in skipped)
+    if not verbose:
+        reasons = "; ".join(f"{group.reason} ({len(group.items)})" for group in skipped)
+        return [f"Left out {count} (-v lists them): {reasons}."]
+    lines = [f"Left out {count}:"]
+    for group in skipped:
+        lines.append(f"  {group.reason} ({len(group.items)}):")
+        lines.extend(f"    {item}" for item in group.items)
+    return lines

@@ -1,0 +1,61 @@
+"""`sifopt convert` and `sifopt schema`: the native format, written and described."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from oracle.cli.command import Command, Outcome, SnapshotOptions, add_snapshot_arguments, skipped_notes
+from oracle.snapshots.loader import load_snapshot
+from oracle.snapshots.native import native_json_schema, write_native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.cli.command import Parser
+
+
+def convert(options: SnapshotOptions) -> Outcome:
+    """Return the snapshot in the native format; what its reader left out goes to the notes."""
+    snapshot = load_snapshot(
+        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+    )
+    notes = skipped_notes(snapshot.skipped, verbose=options.verbose)
+    return Outcome(text=write_native(snapshot), notes=tuple(notes), for_machines=True)
+
+
+def schema() -> Outcome:
+    """Return the JSON Schema of the native format."""
+    return Outcome(text=json.dumps(native_json_schema(), indent=2) + "\n", for_machines=True)
+
+
+def _run_convert(parser: Parser, arguments: Sequence[str]) -> Outcome:
+    return convert(parser.parse_intermixed_args(arguments, namespace=SnapshotOptions()))
+
+
+def _run_schema(parser: Parser, arguments: Sequence[str]) -> Outcome:
+    parser.parse_args(arguments)
+    return schema()
+
+
+def _no_arguments(_: Parser) -> None:
+    pass
+
+
+CONVERT = Command(
+    name="convert",
+    help="write a snapshot in the native format",
+    description="Read a snapshot in any format and write it in the native one.",
+    epilog="example:\n  kubectl get nodes,pods -A -o json | sifopt convert - > native.json",
+    add_arguments=add_snapshot_arguments,
+    run=_run_convert,
+)
+
+SCHEMA = Command(
+    name="schema",
+    help="print the JSON Schema of the native format",
+    description="Print the JSON Schema of the native snapshot format.",
+    epilog="example:\n  sifopt schema > snapshot.schema.json",
+    add_arguments=_no_arguments,
+    run=_run_schema,
+)

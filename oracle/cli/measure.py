@@ -1,0 +1,152 @@
+"""`sifopt measure`: how fragmented a cluster is and how much of that could be avoided."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Literal
+
+from oracle.cli.command import (
+    EXIT_STATUS_HELP,
+    Command,
+    ExitStatus,
+    Outcome,
+    SnapshotOptions,
+    add_snapshot_arguments,
+    skipped_notes,
+)
+from oracle.measure import measure
+from oracle.snapshots.loader import load_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.cli.command import Parser
+    from oracle.measure import Figures, Measurement
+    from oracle.snapshots.model import Snapshot
+
+# The columns of `-o csv` after scope and pool; programs rely on their names and their order, so add at the end only.
+CSV_FIGURES = (
+    "nodes",
+    "gpus",
+    "used_gpus",
+    "partial_nodes",
+    "inherent_partial_nodes",
+    "ideal_partial_nodes",
+    "avoidable_partial_nodes",
+    "sif",
+    "empty_nodes",
+    "largest_free_block",
+    "overcommitted",
+    "wcc",
+    "wcc_supply",
+    "wcc_need",
+    "status",
+)
+
+
+class MeasureOptions(SnapshotOptions):
+    """The options of `sifopt measure`."""
+
+    output: Literal["table", "json", "csv"]
+    pool: str | None
+    exit_code: bool
+    time_limit: float | None
+
+
+def measure_snapshot(options: MeasureOptions) -> Outcome:
+    """Return the measurement in the form asked for."""
+    snapshot = load_snapshot(
+        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+    )
+    measurement = measure(snapshot, time_limit=options.time_limit, pool=options.pool)
+    status = _status(measurement, exit_code=options.exit_code)
+    if options.output == "table":
+        return Outcome(text=_table(measurement, snapshot, verbose=options.verbose), status=status)
+    text = _json(measurement) if options.output == "json" else _csv(measurement)
+    notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
+    return Outcome(text=text, notes=tuple(notes), status=status, for_machines=True)
+
+
+def _status(measurement: Measurement, *, exit_code: bool) -> ExitStatus:
+    if measurement.status != "optimal":
+        return ExitStatus.UNSETTLED
+    return ExitStatus.ASKED_FOR if exit_code and measurement.sif > 0 else ExitStatus.DONE
+
+
+def _table(measurement: Measurement, snapshot: Snapshot, *, verbose: bool) -> str:
+    from oracle.cli.report import report  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
+
+    return report(measurement, snapshot, Screen.of_stdout(), verbose=verbose)
+
+
+def _json(measurement: Measurement) -> str:
+    return json.dumps(measurement.to_dict(), indent=2) + "\n"
+
+
+def _csv(measurement: Measurement) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("scope", "pool", *CSV_FIGURES))
+    for pool in measurement.pools:
+        writer.writerow(("pool", pool.pool, *_csv_values(pool)))
+    writer.writerow(("total", "", *_csv_values(measurement)))
+    return text.getvalue()
+
+
+def _csv_values(figures: Figures) -> list[str]:
+    data = figures.to_dict() | {"overcommitted": len(figures.overcommitted)}
+    return [str(data[name]).lower() if isinstance(data[name], bool) else str(data[name]) for name in CSV_FIGURES]
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return seconds
+
+
+def _add_arguments(parser: Parser) -> None:
+    add_snapshot_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "csv"), default="table", help="form of the output (default: table)"
+    )
+    parser.add_argument("--pool", metavar="NAME", help="measure this pool only")
+    parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if SIF is above 0")
+    parser.add_argument(
+        "--time-limit", metavar="S", type=_seconds, help="give up after S seconds; what is known is printed"
+    )
+
+
+def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
+    return measure_snapshot(parser.parse_intermixed_args(arguments, namespace=MeasureOptions()))
+
+
+_DESCRIPTION = """Measure a cluster snapshot: nodes in use in part (partial), the fewest of them that
+any arrangement of the same instances could have (inherent), the difference
+(avoidable), and SIF, the avoidable ones as a share of all nodes. The optimum is
+exact. Instances stay in their pool, what cannot move stays where it is, and
+cordoned nodes take nothing new."""
+
+_EXAMPLES = """examples:
+  kubectl get nodes,pods -A -o json | sifopt measure -
+  sifopt measure nodes.json pods.json --pool-label example.com/gpu-pool
+  scontrol show nodes --json > nodes.json; squeue --json > jobs.json
+  sifopt measure nodes.json jobs.json
+  sifopt measure cluster.json.gz -o json --exit-code"""
+
+MEASURE = Command(
+    name="measure",
+    help="measure the fragmentation of a snapshot",
+    description=_DESCRIPTION,
+    epilog=_EXAMPLES + "\n\n" + EXIT_STATUS_HELP,
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,107 @@
+"""From files to one snapshot: read, tell the format, hand over to its reader."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from oracle.snapshots.detection import Format, detect
+from oracle.snapshots.document import STANDARD_INPUT, read_document
+from oracle.snapshots.kubernetes import KubernetesOptions, read_kubernetes
+from oracle.snapshots.model import Snapshot, SnapshotError
+from oracle.snapshots.native import read_native
+from oracle.snapshots.slurm import SlurmOptions, read_slurm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from oracle.snapshots.document import Document
+
+# Left unsaid, an option without effect would give a result that is not the one asked for.
+_FOREIGN_RESOURCES = "resources name what Kubernetes counts as a GPU, and this is a {} snapshot"
+
+
+def load_snapshot(
+    *sources: str | Path,
+    format: Format | None = None,  # noqa: A002 - the name is fixed by the public contract
+    resources: Iterable[str] | None = None,
+    pool_label: str | None = None,
+) -> Snapshot:
+    """Return the snapshot that the given files make up together.
+
+    Parameters
+    ----------
+    *sources
+        Files, or ``-`` for standard input; gzip is unpacked. Several are the parts of one snapshot, such as the nodes
+        and the pods of a Kubernetes cluster.
+    format
+        ``"kubernetes"``, ``"slurm"`` or ``"native"``; told from the content if left out.
+    resources
+        Kubernetes only: the resources that count as GPUs, such as ``amd.com/gpu``.
+    pool_label
+        Kubernetes: the node label whose value is the node's pool. Slurm: ``"type"``, the type of the GPUs (the
+        default), or ``"partition"``, the set of the node's partitions.
+
+    Raises
+    ------
+    SnapshotError
+        A file cannot be read or is in no known format, the formats are mixed, or the reader found a fault; the message
+        names the file and the place in it.
+    """
+    if not sources:
+        raise SnapshotError("", "expected at least one snapshot file")
+    if sum(source == STANDARD_INPUT for source in sources) > 1:
+        raise SnapshotError("", "standard input can be only one of the parts of a snapshot")
+    documents = [read_document(source) for source in sources]
+    return _READERS[format or _common_format(documents)](documents, resources, pool_label)
+
+
+def _common_format(documents: Sequence[Document]) -> Format:
+    first = documents[0]
+    common = detect(first)
+    for document in documents[1:]:
+        found = detect(document)
+        if found != common:
+            problem = f"this is {found}, but {first.name} is {common}; the parts of a snapshot have one format"
+            raise document.error("", problem)
+    return common
+
+
+def _load_native(documents: Sequence[Document], resources: Iterable[str] | None, pool_label: str | None) -> Snapshot:
+    if resources is not None:
+        raise SnapshotError("", _FOREIGN_RESOURCES.format("native"))
+    if pool_label is not None:
+        raise SnapshotError("", f"a native snapshot names its pools itself: no pool label applies, got {pool_label!r}")
+    if len(documents) > 1:
+        raise documents[1].error("", f"a native snapshot is one file, and {documents[0].name} is one already")
+    return read_native(documents[0])
+
+
+def _load_kubernetes(
+    documents: Sequence[Document], resources: Iterable[str] | None, pool_label: str | None
+) -> Snapshot:
+    options = KubernetesOptions()
+    if resources is not None:
+        options = replace(options, resources=(resources,) if isinstance(resources, str) else tuple(resources))
+    if pool_label is not None:
+        options = replace(options, pool_label=pool_label)
+    return read_kubernetes(documents, options)
+
+
+def _load_slurm(documents: Sequence[Document], resources: Iterable[str] | None, pool_label: str | None) -> Snapshot:
+    if resources is not None:
+        raise SnapshotError("", _FOREIGN_RESOURCES.format("Slurm"))
+    if pool_label is None:
+        return read_slurm(documents)
+    if pool_label not in {"type", "partition"}:
+        problem = f"expected 'type' or 'partition' as the pool label of a Slurm snapshot, got {pool_label!r}"
+        raise SnapshotError("", problem)
+    return read_slurm(documents, SlurmOptions(pool="type" if pool_label == "type" else "partition"))
+
+
+_READERS: dict[Format, Callable[[Sequence[Document], Iterable[str] | None, str | None], Snapshot]] = {
+    "kubernetes": _load_kubernetes,
+    "slurm": _load_slurm,
+    "native": _load_native,
+}
