@@ -116,14 +116,12 @@ class Snapshot:
                 path = f"jobs[{j}].instances[{i}]"
                 if instance.node not in known:
                     raise SnapshotError(f"{path}.node", f"no node is named {instance.node!r}")
-                if instance.gpus < 1:
-                    raise SnapshotError(
-                        f"{path}.gpus", f"expected a demand of at least 1 GPU, got {instance.gpus}"
-                    )
+                check_demand(f"{path}.gpus", instance.gpus)
         for p, waiting in enumerate(snapshot.pending):
             if waiting.instances < 1:
                 problem = f"expected at least 1 instance, got {waiting.instances}"
                 raise SnapshotError(f"pending[{p}].instances", problem)
+            # No upper limit here: people do ask for what no node has, and wait for ever.
             if waiting.gpus_per_instance < 1:
                 problem = f"expected a demand of at least 1 GPU, got {waiting.gpus_per_instance}"
                 raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
@@ -141,6 +139,18 @@ class Snapshot:
             for instance in job.instances:
                 used[instance.node] += instance.gpus
         return used
+
+
+def check_demand(path: str, gpus: int) -> None:
+    """Check that a demand is one a running instance can have.
+
+    Raises
+    ------
+    SnapshotError
+        It is below 1 GPU, or more than any node has.
+    """
+    if not 1 <= gpus <= MAX_GPUS_PER_NODE:
+        raise SnapshotError(path, f"expected a demand of 1 to {MAX_GPUS_PER_NODE} GPUs, got {gpus}")
 
 
 def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:

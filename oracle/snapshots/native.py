@@ -24,6 +24,7 @@ from oracle.snapshots.model import (
     Snapshot,
     SnapshotError,
     SnapshotNode,
+    check_demand,
 )
 
 if TYPE_CHECKING:
@@ -124,11 +125,9 @@ def read_native(document: Document) -> Snapshot:
         an unknown node, a number out of range. The message carries the path to the item.
     """
     file = _decode(document)
-    for j, job in enumerate(file.jobs):
-        if job.gpus_per_instance < 1:
-            problem = f"expected a demand of at least 1 GPU, got {job.gpus_per_instance}"
-            raise document.error(f"jobs[{j}].gpus_per_instance", problem)
     try:
+        for j, job in enumerate(file.jobs):
+            check_demand(f"jobs[{j}].gpus_per_instance", job.gpus_per_instance)
         snapshot = Snapshot.build(
             nodes=map(_node, file.nodes), jobs=map(_running, file.jobs), pending=map(_pending, file.pending)
         )

@@ -37,7 +37,7 @@ def _jobs(draw: st.DrawFn, name: str, nodes: list[str]) -> RunningJob:
     instance = st.builds(
         RunningInstance,
         node=st.sampled_from(nodes),
-        gpus=st.one_of(st.integers(1, 8), st.integers(1, 10**4)),
+        gpus=st.one_of(st.integers(1, 8), st.integers(1, 1024)),
         movable=st.booleans(),
     )
     return RunningJob(name=name, instances=tuple(draw(st.lists(instance, min_size=1, max_size=5))))

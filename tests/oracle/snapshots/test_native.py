@@ -131,11 +131,11 @@ REFUSALS: list[tuple[object, str]] = [
     ),
     (
         cluster(jobs=[job(gpus_per_instance=0)]),
-        "cluster.json: jobs[0].gpus_per_instance: expected a demand of at least 1 GPU, got 0",
+        "cluster.json: jobs[0].gpus_per_instance: expected a demand of 1 to 1024 GPUs, got 0",
     ),
     (
         cluster(jobs=[job(gpus_per_instance=-2)]),
-        "cluster.json: jobs[0].gpus_per_instance: expected a demand of at least 1 GPU, got -2",
+        "cluster.json: jobs[0].gpus_per_instance: expected a demand of 1 to 1024 GPUs, got -2",
     ),
     (
         cluster(jobs=[job(gpus_per_instance=0.5)]),
@@ -143,7 +143,7 @@ REFUSALS: list[tuple[object, str]] = [
     ),
     (
         cluster(jobs=[job(instances=[{"node": "n0", "gpus": 0}])]),
-        "cluster.json: jobs[0].instances[0].gpus: expected a demand of at least 1 GPU, got 0",
+        "cluster.json: jobs[0].instances[0].gpus: expected a demand of 1 to 1024 GPUs, got 0",
     ),
     (
         cluster(jobs=[job(instances=[{"node": "n0", "gpus": None}])]),
