@@ -11,9 +11,7 @@ from hypothesis import HealthCheck, settings
 # A small profile for every change, a large one for the night (`make test-full`). Tests carry no timings, so there
 # is no deadline; derandomised on every change, so that a red test is red for everybody.
 settings.register_profile("default", max_examples=100, deadline=None, derandomize=True)
-settings.register_profile(
-    "thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("COMPASS_HYPOTHESIS_PROFILE", "default"))
 
 _DATA = Path(os.environ.get("COMPASS_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -1,0 +1,282 @@
+"""Φ*: the fewest partial nodes a pool can have, exactly, with a certificate (theory §4).
+
+Cheap things come first. A greedy packing that meets the load bound settles most pools without a solver; dual weights
+settle most others; CP-SAT is asked only for what is left, and a branch tree then turns its answer into a proof that
+needs no trust.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from compass_core.errors import CompassError
+from oracle.bounds import Argument, LoadBound, SolverProof, load_bound
+from oracle.branching import find_tree, root_weights
+from oracle.certificate import Certificate, CertificateError, Status, check_packing
+from oracle.greedy import greedy_packing
+from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial
+from oracle.pattern_model import PatternModel
+from oracle.snapshots.model import MAX_GPUS_PER_NODE
+from oracle.solver import Deadline, Outcome, Row, SolverError, solve_integers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.node_classes import Packing
+    from oracle.solver import IntegerAnswer
+
+
+class InfeasibleError(CompassError):
+    """These instances do not fit on these nodes, however they are placed."""
+
+
+class UndecidedError(CompassError):
+    """Time ran out before any packing was found: neither possible nor impossible is claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolOptimum:
+    """The best packing found for one pool, and how good it is known to be.
+
+    Attributes
+    ----------
+    certificate
+        The packing, both bounds and the argument for the lower one.
+    empty_nodes
+        Nodes that offer GPUs and have none in use in that packing.
+    empty_nodes_status
+        OPTIMAL if no packing with as few partial nodes leaves more nodes empty. Not certified.
+    """
+
+    certificate: Certificate
+    empty_nodes: int
+    empty_nodes_status: Status
+
+    @property
+    def partial_nodes(self) -> int:
+        """Partial nodes of the packing: Φ* if the status is OPTIMAL, otherwise an upper bound on it."""
+        return self.certificate.partial_nodes
+
+    @property
+    def lower_bound(self) -> int:
+        """Partial nodes of every packing, at least."""
+        return self.certificate.lower_bound
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if the bounds meet."""
+        return self.certificate.status
+
+    @property
+    def packing(self) -> Packing:
+        """What every node holds."""
+        return self.certificate.packing
+
+
+def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: int | None = None) -> int:
+    """Return Φ* of a uniform cluster: the fewest partial nodes over all placements of its instances.
+
+    Parameters
+    ----------
+    counts
+        Running instances by demand: (n1, n2, ...), at most `capacity` numbers.
+    capacity
+        GPUs of every node.
+    nodes
+        Nodes of the cluster; None for as many as are needed.
+
+    Raises
+    ------
+    InfeasibleError
+        The instances do not fit on so many nodes.
+    ValueError
+        A count or the number of nodes is negative, the capacity is out of range, or a demand exceeds it.
+    """
+    if not 1 <= capacity <= MAX_GPUS_PER_NODE:
+        raise ValueError(f"capacity: expected 1 to {MAX_GPUS_PER_NODE} GPUs, got {capacity}")
+    if len(counts) > capacity:
+        raise ValueError(f"counts: expected at most {capacity} numbers, one for each demand, got {len(counts)}")
+    if negative := [count for count in counts if count < 0]:
+        raise ValueError(f"counts: expected numbers of instances, got {negative[0]}")
+    if nodes is None:
+        nodes = sum(counts)
+    elif nodes < 0:
+        raise ValueError(f"nodes: expected at least 0, got {nodes}")
+    problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, dict(enumerate(counts, start=1)))
+    return solve_pool(problem, prefer_empty=False).partial_nodes
+
+
+def solve_pool(
+    problem: PackingProblem,
+    *,
+    start: Packing | None = None,
+    time_limit: float | None = None,
+    prefer_empty: bool = True,
+) -> PoolOptimum:
+    """Return a packing of a pool with the fewest partial nodes, with its certificate.
+
+    Without a time limit the result is deterministic and its status OPTIMAL.
+
+    Parameters
+    ----------
+    problem
+        Node classes and movable instances.
+    start
+        A packing known already, such as the one in force. With it there is always a result.
+    time_limit
+        Seconds of wall time for everything; None for as long as it takes. Solvers are stopped by it, steps of our own
+        are not begun after it. When it is over the status is UNKNOWN unless the bounds have met. At 0 no solver is
+        called.
+    prefer_empty
+        Whether to look for the most empty nodes among the packings with the fewest partial ones.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no packing.
+    UndecidedError
+        Time ran out before there was any packing; not with `start`.
+    SolverError
+        A solver returned nonsense.
+    """
+    deadline = Deadline(time_limit)
+    search = _Search(problem, start, deadline)
+    for step in (search.use_weights, search.use_integers, search.use_tree):
+        if search.is_settled() or not deadline.is_open():
+            break
+        step()
+    certificate = search.certificate()
+    status = Status.UNKNOWN
+    if certificate.status is Status.OPTIMAL and prefer_empty:
+        certificate, status = _with_most_empty(certificate, search, deadline)
+    return PoolOptimum(
+        certificate=certificate,
+        empty_nodes=count_empty(problem, certificate.packing),
+        empty_nodes_status=status,
+    )
+
+
+class _Search:
+    """What is known about one problem so far: the best packing, the best proved bound, and what a solver claims."""
+
+    def __init__(self, problem: PackingProblem, start: Packing | None, deadline: Deadline) -> None:
+        self.problem = problem
+        self._deadline = deadline
+        if start is not None:
+            check_packing(problem, start)
+        packings = [packed for packed in (greedy_packing(problem), start) if packed is not None]
+        self._packing = min(packings, key=lambda packed: count_partial(problem, packed), default=None)
+        self._lower: int = load_bound(problem)
+        self._argument: Argument = LoadBound()
+        self._claim = SolverProof("", 0)
+
+    @cached_property
+    def model(self) -> PatternModel:
+        """The problem as a linear program, made when first needed."""
+        return PatternModel(self.problem)
+
+    @property
+    def _upper(self) -> int | None:
+        return None if self._packing is None else count_partial(self.problem, self._packing)
+
+    def is_settled(self) -> bool:
+        """Whether the proved bound meets the packing."""
+        return self._lower == self._upper
+
+    def use_weights(self) -> None:
+        """Improve the lower bound by dual weights."""
+        unreachable = sum(self.problem.nodes) + 1
+        found = root_weights(self.model, unreachable if self._upper is None else self._upper, self._deadline)
+        if found is not None and found[0] > self._lower:
+            self._lower, self._argument = found
+
+    def use_integers(self) -> None:
+        """Let CP-SAT look for a better packing than the one known, and take its claim about what is best."""
+        better = None if self._upper is None else self._upper - 1
+        goal = Row(self._lower, better, self.model.counting_where(NodeClass.is_partial))
+        answer = solve_integers(self.model.program(NodeClass.is_partial, [goal]), self._deadline)
+        if answer.values:
+            self._packing = _decoded(self.model, answer)
+        elif answer.outcome is Outcome.INFEASIBLE and self._packing is None:
+            raise InfeasibleError("the instances do not fit on the nodes, however they are placed")
+        if answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE} and self._upper is not None:
+            self._claim = SolverProof(answer.solver, self._upper)
+        elif answer.bound is not None:
+            self._claim = SolverProof(answer.solver, answer.bound)
+
+    def use_tree(self) -> None:
+        """Prove what the solver claims."""
+        if self._claim.claim > self._lower:
+            tree = find_tree(self.model, self._claim.claim, self._deadline)
+            if tree is not None:
+                self._lower, self._argument = self._claim.claim, tree
+
+    def certificate(self) -> Certificate:
+        """Return what is known."""
+        if self._packing is None or self._upper is None:
+            raise UndecidedError("no packing was found in time; whether there is one is not known")
+        lower, argument = self._lower, self._argument
+        if self._claim.claim > lower:
+            lower, argument = self._claim.claim, self._claim
+        return Certificate(
+            problem=self.problem,
+            packing=self._packing,
+            partial_nodes=self._upper,
+            lower_bound=lower,
+            argument=argument,
+            status=Status.OPTIMAL if lower == self._upper else Status.UNKNOWN,
+        )
+
+
+def _decoded(model: PatternModel, answer: IntegerAnswer) -> Packing:
+    packed = model.decode(answer.values)
+    try:
+        check_packing(model.problem, packed)
+    except CertificateError as error:
+        raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
+    return packed
+
+
+def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadline) -> tuple[Certificate, Status]:
+    """Return the certificate with the emptiest of its optimal packings, and whether that one is known to be so."""
+    problem = search.problem
+    usable = sum(n for kind, n in zip(problem.classes, problem.nodes, strict=True) if kind.capacity > 0)
+    empty, most = count_empty(problem, certificate.packing), _most_empty_by_room(problem)
+    if empty == most:
+        return certificate, Status.OPTIMAL
+    if not deadline.is_open():
+        return certificate, Status.UNKNOWN
+    model = search.model
+    optimal = Row(None, certificate.partial_nodes, model.counting_where(NodeClass.is_partial))
+    emptier = Row(usable - most, usable - empty - 1, model.counting_where(_in_use))
+    answer = solve_integers(model.program(_in_use, [optimal, emptier]), deadline)
+    if answer.values:
+        certificate = replace(certificate, packing=_decoded(model, answer))
+    settled = answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
+    return certificate, Status.OPTIMAL if settled else Status.UNKNOWN
+
+
+def _in_use(kind: NodeClass, load: int) -> bool:
+    return kind.is_partial(load) or kind.is_full(load)
+
+
+def _most_empty_by_room(problem: PackingProblem) -> int:
+    """Return how many nodes can be empty at most if instances could be cut to fit: the roomiest are used first."""
+    left = problem.movable_gpus
+    may_be_empty: list[tuple[int, int]] = []
+    for kind, nodes in zip(problem.classes, problem.nodes, strict=True):
+        room = max(kind.room, sum(kind.own))
+        if kind.held or not kind.capacity:
+            left -= room * nodes
+        else:
+            may_be_empty.append((room, nodes))
+    empty = sum(nodes for _, nodes in may_be_empty)
+    for room, nodes in sorted(may_be_empty, reverse=True):
+        if left <= 0:
+            break
+        used = min(nodes, -(-left // room)) if room else 0
+        empty -= used
+        left -= used * room
+    return empty

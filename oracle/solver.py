@@ -1,0 +1,271 @@
+"""The wall around OR-Tools: integer and linear programs as our own values, solved by CP-SAT and GLOP.
+
+The only module that touches ortools, and only when something is solved. `pywraplp` is used because it loads in 0.05 s
+of CPU; `ortools.sat.python.cp_model` reaches the same CP-SAT but loads pandas, which takes over a second. What comes
+back are doubles, so nothing returned here is to be trusted before it has been checked in integers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, cast
+
+from compass_core.errors import CompassError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# One worker and one seed: the same input gives the same packing on every machine. The MIP presolve in front of CP-SAT
+# is off: it halves rows, and of a row without integer solution makes one that CP-SAT calls invalid, not infeasible.
+# CP-SAT's own presolve stays. Columns count nodes, of which there may be more than the 10^7 allowed by default.
+_PARAMETERS = "num_workers:1 random_seed:1 mip_presolve_level:0 mip_max_bound:1e9"
+_TOLERANCE = 1e-6
+
+
+class SolverError(CompassError):
+    """A solver is missing, refused a model, or returned something that is no solution of it."""
+
+
+class Deadline:
+    """A moment after which no more work is begun; never, if the limit is None.
+
+    Parameters
+    ----------
+    seconds
+        Wall time from now.
+    """
+
+    __slots__ = ("_at",)
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._at = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, at least 0; None if there is none."""
+        return None if self._at is None else max(0.0, self._at - time.monotonic())
+
+    def is_open(self) -> bool:
+        """Whether there is time left."""
+        return self.seconds_left != 0.0
+
+
+_NEVER = Deadline()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A linear inequality: `lower` ≤ Σ coefficient · column ≤ `upper`, terms as (column, coefficient) pairs."""
+
+    lower: int | None
+    upper: int | None
+    terms: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Minimise Σ costs · columns over 0 ≤ column ≤ upper and the rows; one cost and one upper bound a column."""
+
+    costs: tuple[int, ...]
+    uppers: tuple[int, ...]
+    rows: tuple[Row, ...]
+
+
+class Outcome(Enum):
+    """How a solver ended. GAVE_UP says nothing about whether a solution exists, FOUND nothing about a better one."""
+
+    OPTIMAL = "optimal"
+    FOUND = "found"
+    INFEASIBLE = "infeasible"
+    GAVE_UP = "gave up"
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerAnswer:
+    """What CP-SAT returned.
+
+    Attributes
+    ----------
+    outcome
+        OPTIMAL, FOUND (time ran out), INFEASIBLE or GAVE_UP (time ran out, nothing found).
+    values
+        One integer a column; empty if nothing was found.
+    bound
+        Lower bound on the objective that the solver claims; None if it claims none.
+    solver
+        Name and version of the solver.
+    """
+
+    outcome: Outcome
+    values: tuple[int, ...]
+    bound: int | None
+    solver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The optimum over real numbers: its value, the values of the columns and the dual values of the rows."""
+
+    objective: float
+    values: tuple[float, ...]
+    duals: tuple[float, ...]
+
+
+class _Variable(Protocol):
+    def solution_value(self) -> float: ...
+
+
+class _Constraint(Protocol):
+    def SetCoefficient(self, var: _Variable, coeff: float) -> None: ...  # noqa: N802 - OR-Tools' name
+    def dual_value(self) -> float: ...
+
+
+class _Objective(Protocol):
+    def SetCoefficient(self, var: _Variable, coeff: float) -> None: ...  # noqa: N802
+    def SetMinimization(self) -> None: ...  # noqa: N802
+    def Value(self) -> float: ...  # noqa: N802
+    def BestBound(self) -> float: ...  # noqa: N802
+
+
+class _Solver(Protocol):
+    def IntVar(self, lb: float, ub: float, name: str) -> _Variable: ...  # noqa: N802
+    def NumVar(self, lb: float, ub: float, name: str) -> _Variable: ...  # noqa: N802
+    def Constraint(self, lb: float, ub: float) -> _Constraint: ...  # noqa: N802
+    def Objective(self) -> _Objective: ...  # noqa: N802
+    def Solve(self) -> int: ...  # noqa: N802
+    def SetTimeLimit(self, x: int) -> None: ...  # noqa: N802
+    def SetSolverSpecificParametersAsString(self, parameters: str) -> bool: ...  # noqa: N802
+    def SolverVersion(self) -> str: ...  # noqa: N802
+
+
+class _SolverClass(Protocol):
+    OPTIMAL: int
+    FEASIBLE: int
+    INFEASIBLE: int
+    NOT_SOLVED: int
+
+    def CreateSolver(self, solver_id: str) -> _Solver | None: ...  # noqa: N802
+
+
+def solve_integers(program: Program, deadline: Deadline = _NEVER) -> IntegerAnswer:
+    """Solve over the integers with CP-SAT, one worker, fixed seed.
+
+    Parameters
+    ----------
+    program
+        What to minimise.
+    deadline
+        When to stop; once it is over nothing is tried.
+
+    Raises
+    ------
+    SolverError
+        OR-Tools is built without CP-SAT, calls the model invalid, or returns fractions.
+    """
+    solver = _create("SAT")
+    version = solver.SolverVersion()
+    if not _limit(solver, deadline):
+        return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
+    if not solver.SetSolverSpecificParametersAsString(_PARAMETERS):
+        raise SolverError(f"{version} refuses the parameters {_PARAMETERS!r}")
+    columns, _ = _load(solver, program, integer=True)
+    outcome = _outcome(solver.Solve(), version)
+    if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
+        return IntegerAnswer(outcome, (), None, version)
+    bound = math.ceil(solver.Objective().BestBound() - _TOLERANCE)
+    return IntegerAnswer(outcome, tuple(_integer(column.solution_value()) for column in columns), bound, version)
+
+
+def solve_relaxation(program: Program, deadline: Deadline = _NEVER) -> Relaxation | None:
+    """Solve over the real numbers with GLOP; None if it finds no optimum, which proves nothing.
+
+    The columns' upper bounds are left out: with them the rows' dual values alone would not carry the whole bound.
+
+    Raises
+    ------
+    SolverError
+        OR-Tools is built without GLOP.
+    """
+    solver = _create("GLOP")
+    if not _limit(solver, deadline):
+        return None
+    columns, rows = _load(solver, program, integer=False)
+    if solver.Solve() != _solver_class().OPTIMAL:
+        return None
+    return Relaxation(
+        solver.Objective().Value(),
+        tuple(column.solution_value() for column in columns),
+        tuple(row.dual_value() for row in rows),
+    )
+
+
+@cache
+def _solver_class() -> _SolverClass:
+    # Loaded on first use: most commands of `sifopt` never solve anything. On newer Pythons the SWIG types of
+    # OR-Tools announce deprecations on import that nobody here can act on.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from ortools.linear_solver import (  # type: ignore[import-untyped]  # noqa: PLC0415
+            pywraplp,  # pyright: ignore[reportMissingTypeStubs]
+        )
+    return cast("_SolverClass", pywraplp.Solver)
+
+
+def _create(name: str) -> _Solver:
+    solver = _solver_class().CreateSolver(name)
+    if solver is None:
+        raise SolverError(f"this build of OR-Tools has no solver {name!r}")
+    return solver
+
+
+def _load(solver: _Solver, program: Program, *, integer: bool) -> tuple[list[_Variable], list[_Constraint]]:
+    create = solver.IntVar if integer else solver.NumVar
+    columns = [create(0, upper if integer else math.inf, "") for upper in program.uppers]
+    objective = solver.Objective()
+    objective.SetMinimization()
+    for column, cost in zip(columns, program.costs, strict=True):
+        if cost:
+            objective.SetCoefficient(column, cost)
+    return columns, [_load_row(solver, columns, row) for row in program.rows]
+
+
+def _load_row(solver: _Solver, columns: Sequence[_Variable], row: Row) -> _Constraint:
+    lower = -math.inf if row.lower is None else row.lower
+    upper = math.inf if row.upper is None else row.upper
+    constraint = solver.Constraint(lower, upper)
+    for column, coefficient in row.terms:
+        constraint.SetCoefficient(columns[column], coefficient)
+    return constraint
+
+
+def _limit(solver: _Solver, deadline: Deadline) -> bool:
+    """Set the solver's time limit; false if no time is left, as to OR-Tools 0 would mean no limit."""
+    seconds = deadline.seconds_left
+    if seconds is not None:
+        solver.SetTimeLimit(max(1, math.ceil(1000 * seconds)))
+    return seconds != 0.0
+
+
+def _outcome(code: int, version: str) -> Outcome:
+    kinds = _solver_class()
+    outcomes = {
+        kinds.OPTIMAL: Outcome.OPTIMAL,
+        kinds.FEASIBLE: Outcome.FOUND,
+        kinds.INFEASIBLE: Outcome.INFEASIBLE,
+        kinds.NOT_SOLVED: Outcome.GAVE_UP,
+    }
+    if code not in outcomes:
+        raise SolverError(f"{version} ended with code {code}: it takes the model for invalid, or failed")
+    return outcomes[code]
+
+
+def _integer(value: float) -> int:
+    nearest = round(value)
+    if abs(value - nearest) > _TOLERANCE:
+        raise SolverError(f"CP-SAT returned {value} where a whole number was asked for")
+    return nearest
