@@ -1,0 +1,72 @@
+"""Which resource keys are GPUs: whole ones that are counted, and the many ways to share one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+NVIDIA = "nvidia.com/gpu"
+NVIDIA_SHARED = "nvidia.com/gpu.shared"
+VOLCANO_NUMBER = "volcano.sh/vgpu-number"
+MIG_PREFIX = "nvidia.com/mig-"
+
+# Resources of which 100 units are one GPU.
+PERCENTAGES = (
+    "tencent.com/vcuda-core",
+    "aliyun.com/gpu-core.percentage",
+    "koordinator.sh/gpu-core",
+    "koordinator.sh/gpu",
+)
+
+_SHARED_PREFIXES = (
+    "nvidia.com/gpu.",  # gpu.shared: replicas of the device plugin under their own name
+    "nvidia.com/gpumem",  # HAMi: memory, also as a percentage
+    "nvidia.com/gpucores",  # HAMi
+    "aliyun.com/gpu-mem",
+    "aliyun.com/gpu-core",
+    "tencent.com/vcuda-",
+    "volcano.sh/vgpu-",
+    "volcano.sh/gpu-memory",
+    "koordinator.sh/gpu",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesOptions:
+    """What the reader cannot know by itself.
+
+    Attributes
+    ----------
+    resources
+        The extended resources whose units are whole GPUs. Given on the command line (``--resource``), they replace
+        these.
+    pool_label
+        The node label whose value is the node's pool.
+    """
+
+    resources: tuple[str, ...] = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
+    pool_label: str = "nvidia.com/gpu.product"
+
+
+class Device(Enum):
+    """What one unit of a resource is."""
+
+    WHOLE = auto()
+    MIG = auto()
+    SHARED = auto()
+    UNCOUNTED = auto()
+
+
+def device_of(key: str, options: KubernetesOptions) -> Device | None:
+    """Return what a unit of this resource is, None if it has nothing to do with GPUs.
+
+    What the user names is counted, whatever it is. A resource with "gpu" in its name that is neither counted nor known
+    as a way of sharing is worth a word: the cluster would look smaller than it is.
+    """
+    if key in options.resources:
+        return Device.WHOLE
+    if key.startswith(MIG_PREFIX):
+        return Device.MIG
+    if key.startswith(_SHARED_PREFIXES):
+        return Device.SHARED
+    return Device.UNCOUNTED if "gpu" in key else None

@@ -1,0 +1,83 @@
+"""What the reader saw and did not turn into nodes, jobs or waiting jobs: nothing may be lost without a word."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from oracle.snapshots.model import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# What begins like this is in the snapshot, with something the user should know.
+_NOTE = "note: "
+
+# Objects
+OTHER_OBJECTS = "objects that are neither nodes nor pods"
+NULL_ITEMS = "null items"
+NO_PODS = f"{_NOTE}inputs with nodes but no pod: if this is `kubectl get nodes`, add `kubectl get pods -A -o json`"
+
+# Nodes that are left out
+NODES_WITHOUT_GPUS = "nodes without GPUs"
+NODES_UNCOUNTED = "nodes whose GPU resource is not counted (--resource names those that are)"
+NODES_SHARED = "nodes whose GPUs are shared (time-slicing, MPS, vGPU): what they offer are no whole GPUs"
+NODES_MIG = "nodes whose GPUs are split by MIG: what they offer are no whole GPUs"
+
+# Nodes that are kept
+MIG_DEVICES = "MIG devices of nodes that are kept"
+SHARED_GPUS = "GPUs left out of the count of a node because pods share them"
+MIXED_NODES = f"{_NOTE}nodes with two kinds of GPU, kept as they are: nothing is put on them or moved off"
+CLOSED_BY_TAINT = f"{_NOTE}nodes kept but closed, by a taint that no GPU pod is meant to tolerate"
+
+# Pods
+PODS_FINISHED = "pods that have finished"
+PODS_WITHOUT_GPUS = "pods that ask for no GPU"
+PODS_WITHOUT_SPEC = "pods without a spec"
+PODS_CLAIMS = "pods with resource claims (DRA): which devices they hold stands in neither nodes nor pods"
+PODS_UNCOUNTED = "pods that ask for a GPU resource that is not counted"
+PODS_MIG = "pods on MIG devices"
+PODS_SHARED = "pods on shared or fractional GPUs"
+PODS_RESERVATION = "pods that reserve a GPU for fractional pods"
+PODS_ON_LEFT_OUT = "pods on nodes that are left out"
+PODS_LEAVING = "waiting pods that are being deleted"
+PODS_TWO_KINDS = "waiting pods that ask for two kinds of GPU"
+PODS_LEFT_OUT_POOL = "waiting pods for a pool whose nodes are left out"
+PODS_NO_NODE = "waiting pods that no GPU node takes, for its kind of GPU or its taints"
+PODS_SOME_POOLS = f"{_NOTE}waiting pods that only some pools take, shown as if any did"
+
+_NUMBER = re.compile(r"([0-9]+)")
+
+
+class Ledger:
+    """Collects items by reason while an input is read."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, list[str]] = {}
+
+    def add(self, reason: str, item: str) -> None:
+        """Note one item."""
+        self._items.setdefault(reason, []).append(item)
+
+    def entries(self) -> tuple[Skipped, ...]:
+        """Return everything noted, in an order that does not depend on that of the input."""
+        return tuple(
+            Skipped(reason=reason, items=tuple(natural_sorted(items))) for reason, items in sorted(self._items.items())
+        )
+
+
+def natural_key(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a sort key that puts ``n10`` after ``n9``.
+
+    Digits are compared by length and then as text: no name, however long, becomes a number too large to convert.
+    """
+    pieces = _NUMBER.split(text)
+    digits = [piece.lstrip("0") for piece in pieces[1::2]]
+    parts: list[tuple[int, str]] = [(0, piece) for piece in pieces]
+    parts[1::2] = [(len(number), number) for number in digits]
+    return (*parts, (0, text))
+
+
+def natural_sorted(names: Iterable[str]) -> list[str]:
+    """Return the names in natural order."""
+    return sorted(names, key=natural_key)

@@ -1,0 +1,236 @@
+"""Pods: which of them hold or wait for GPUs, what kind of GPUs, and which may be moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from oracle.snapshots.kubernetes import ledger as why
+from oracle.snapshots.kubernetes.demand import read_demands
+from oracle.snapshots.kubernetes.devices import MIG_PREFIX, Device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from oracle.snapshots.kubernetes.devices import KubernetesOptions
+    from oracle.snapshots.kubernetes.items import Place
+    from oracle.snapshots.kubernetes.ledger import Ledger
+    from oracle.snapshots.kubernetes.objects import Metadata, OwnerReference, Pod, PodSpec, Requirement, Toleration
+
+GPU_FRACTION = "gpu-fraction"
+GPU_MEMORY = "gpu-memory"
+GPU_INDEX = "runai-gpu"
+
+HOSTNAME = "kubernetes.io/hostname"
+_NODE_NAME_FIELD = "metadata.name"
+_MIRROR = "kubernetes.io/config.mirror"
+_DEFAULT_NAMESPACE = "default"
+
+_RESERVATION_NAMES = frozenset({"runai-reservation", "kai-resource-reservation"})
+_RESERVATION_LABEL = "app.runai.resource.reservation"
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+_PENDING = "Pending"
+_PHASES = frozenset({_PENDING, "Running", "Unknown"}) | _FINISHED
+
+# Annotations that ask everyone to leave the pod where it is.
+_STAY = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+    "karpenter.sh/do-not-evict": "true",
+}
+
+
+class Use(Enum):
+    """In which way a pod uses GPUs."""
+
+    WHOLE = auto()
+    SHARED = auto()
+    RESERVATION = auto()
+    MIG = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPod:
+    """A pod that holds GPUs (`node` is set) or waits for some.
+
+    `gpus` counts whole GPUs by resource key, `shared` the units of resources by which GPUs are shared.
+    """
+
+    place: Place
+    namespace: str
+    own_name: str
+    node: str | None
+    use: Use
+    gpus: Mapping[str, int]
+    shared: Mapping[str, int]
+    metadata: Metadata
+    spec: PodSpec
+
+    @property
+    def name(self) -> str:
+        """The name that is unique in the cluster."""
+        return f"{self.namespace}/{self.own_name}"
+
+    @property
+    def demand(self) -> int:
+        """Whole GPUs of all kinds together."""
+        return sum(self.gpus.values())
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The object that would make the pod anew, None for a bare or static pod."""
+        owners = self.metadata.owner_references or []
+        return next((owner for owner in owners if owner.controller and owner.kind != "Node"), None)
+
+    @property
+    def is_bound_to_node(self) -> bool:
+        """Whether the pod belongs to its node: daemons and static pods, which tolerate all and go nowhere."""
+        owner = self.controller
+        is_static = _MIRROR in (self.metadata.annotations or {})
+        is_static |= any(owner.kind == "Node" for owner in self.metadata.owner_references or ())
+        return is_static or (owner is not None and owner.kind == "DaemonSet")
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether the pod may be evicted and will come back elsewhere.
+
+        Not if it is tied to its node, asks to be left alone, is being deleted, or has no controller to replace it.
+        """
+        annotations = self.metadata.annotations or {}
+        return not (
+            self.is_bound_to_node
+            or self.controller is None
+            or self.metadata.deletion_timestamp is not None
+            or any(annotations.get(key) == value for key, value in _STAY.items())
+            or required_value(self.spec, HOSTNAME) is not None
+            or _is_pinned_by_field(self.spec)
+        )
+
+
+def full_name(place: Place, metadata: Metadata | None) -> tuple[str, str]:
+    """Return namespace and name of a pod.
+
+    Raises
+    ------
+    SnapshotError
+        It has no name: whatever it holds could not be told from what others hold.
+    """
+    if metadata is None or not metadata.name:
+        raise place.error("metadata.name", "missing; every pod has a name")
+    return metadata.namespace or _DEFAULT_NAMESPACE, metadata.name
+
+
+def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger) -> GpuPod | None:
+    """Return the pod if it uses GPUs or waits for them; note it in the ledger and return None if not.
+
+    Raises
+    ------
+    SnapshotError
+        No name, a phase Kubernetes does not have, a demand that is no whole number, or a pod that runs nowhere.
+    """
+    namespace, own_name = full_name(place, pod.metadata)
+    name, metadata = f"{namespace}/{own_name}", pod.metadata
+    phase = _phase(place, pod)
+    if phase in _FINISHED:
+        ledger.add(why.PODS_FINISHED, name)
+        return None
+    if pod.spec is None or metadata is None:
+        ledger.add(why.PODS_WITHOUT_SPEC, name)
+        return None
+    demands = read_demands(place, pod.spec, options)
+    use = _use(namespace, metadata, demands)
+    if use is None:
+        _note_unused(name, pod.spec, demands, ledger)
+        return None
+    node = pod.spec.node_name or None
+    if node is None and phase != _PENDING:
+        raise place.error("spec.nodeName", f"missing; expected the node that pod {name} is on, its phase is {phase}")
+    if node is None and metadata.deletion_timestamp is not None:
+        ledger.add(why.PODS_LEAVING, name)
+        return None
+    return GpuPod(
+        place=place,
+        namespace=namespace,
+        own_name=own_name,
+        node=node,
+        use=use,
+        gpus=demands.get(Device.WHOLE, {}),
+        shared=demands.get(Device.SHARED, {}),
+        metadata=metadata,
+        spec=pod.spec,
+    )
+
+
+def _note_unused(name: str, spec: PodSpec, demands: Mapping[Device, Mapping[str, int]], ledger: Ledger) -> None:
+    if uncounted := demands.get(Device.UNCOUNTED):
+        ledger.add(why.PODS_UNCOUNTED, f"{name}: {', '.join(sorted(uncounted))}")
+    else:
+        ledger.add(why.PODS_CLAIMS if spec.resource_claims else why.PODS_WITHOUT_GPUS, name)
+
+
+def required_value(spec: PodSpec, label: str) -> str | None:
+    """Return the one value of a node label that the pod insists on, None if there is no such value.
+
+    The terms of a node affinity are alternatives, so that all of them must demand the same value.
+    """
+    if value := (spec.node_selector or {}).get(label):
+        return value
+    found = [_only_value(expressions, label) for expressions, _ in _terms(spec)]
+    return found[0] if found and all(value == found[0] for value in found) else None
+
+
+def tolerates(tolerations: Iterable[Toleration], key: str, value: str, effect: str) -> bool:
+    """Return whether one of the tolerations matches the taint."""
+    return any(_matches(toleration, key, value, effect) for toleration in tolerations)
+
+
+def _matches(toleration: Toleration, key: str, value: str, effect: str) -> bool:
+    if toleration.effect and toleration.effect != effect:
+        return False
+    if toleration.operator == "Exists":
+        return not toleration.key or toleration.key == key
+    return toleration.operator in {None, "", "Equal"} and (toleration.key, toleration.value or "") == (key, value)
+
+
+def _phase(place: Place, pod: Pod) -> str:
+    # The API server sets the phase of every pod to Pending; a pod that never met one has none.
+    phase = (pod.status.phase if pod.status else None) or _PENDING
+    if phase not in _PHASES:
+        raise place.error("status.phase", f"expected one of {', '.join(sorted(_PHASES))}, got {phase!r}")
+    return phase
+
+
+def _use(namespace: str, metadata: Metadata, demands: Mapping[Device, Mapping[str, int]]) -> Use | None:
+    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    if Device.WHOLE in demands:
+        is_reservation = namespace in _RESERVATION_NAMES or _RESERVATION_LABEL in labels
+        if is_reservation or labels.get("app") in _RESERVATION_NAMES:
+            return Use.RESERVATION
+        return Use.SHARED if Device.SHARED in demands else Use.WHOLE
+    if Device.SHARED in demands or GPU_FRACTION in annotations or GPU_MEMORY in annotations:
+        return Use.SHARED
+    # Run:ai hands out MIG devices by annotation, past the resources of the pod.
+    if Device.MIG in demands or any(key.startswith(MIG_PREFIX) for key in annotations):
+        return Use.MIG
+    return None
+
+
+def _is_pinned_by_field(spec: PodSpec) -> bool:
+    terms = _terms(spec)
+    return bool(terms) and all(_only_value(fields, _NODE_NAME_FIELD) is not None for _, fields in terms)
+
+
+def _terms(spec: PodSpec) -> list[tuple[list[Requirement], list[Requirement]]]:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    terms = (required.node_selector_terms if required else None) or []
+    return [(term.match_expressions or [], term.match_fields or []) for term in terms]
+
+
+def _only_value(requirements: Iterable[Requirement], key: str) -> str | None:
+    for requirement in requirements:
+        if (requirement.key, requirement.operator) == (key, "In") and len(requirement.values or ()) == 1:
+            return (requirement.values or [""])[0]
+    return None
