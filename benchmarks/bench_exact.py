@@ -11,7 +11,7 @@ import pytest
 
 from oracle.certificate import Status
 from oracle.exact import solve_pool
-from oracle.measure import measure
+from oracle.measurement import measure
 from oracle.node_classes import NodeClass, PackingProblem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from oracle.exact import PoolOptimum
-    from oracle.measure import Measurement
+    from oracle.measurement import Measurement
 
 SIZES = [100, 1_000, 12_500]
 COMMON = [0.35, 0.2, 0.04, 0.2, 0.03, 0.05, 0.03, 0.1]  # many fillers, as real clusters have

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from oracle.certificate import Certificate, CertificateError, Status
 from oracle.exact import inherent_partial_nodes
-from oracle.measure import Measurement, PoolMeasurement, measure
+from oracle.measurement import Measurement, PoolMeasurement, measure
 from oracle.snapshots import Snapshot, SnapshotError, load_snapshot
 
 __all__ = [

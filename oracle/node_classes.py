@@ -8,7 +8,7 @@ problem of its own.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
@@ -139,18 +139,28 @@ def count_empty(problem: PackingProblem, packed: Packing) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NodeContent:
-    """One node of a snapshot with what runs on it, demands in descending order."""
+    """One node of a snapshot with what runs on it, demands in descending order.
+
+    Attributes
+    ----------
+    name, capacity, schedulable
+        The node: its name, the GPUs it offers, whether it takes new instances.
+    immovable, movable
+        Demands of the instances on it that must stay, and of those that may leave.
+    used
+        GPUs held by all of them; more than `capacity` on an over-committed node.
+    """
 
     name: str
     capacity: int
     schedulable: bool
     immovable: Pattern
     movable: Pattern
+    used: int = field(init=False)
 
-    @property
-    def used(self) -> int:
-        """GPUs held by running instances; more than `capacity` on an over-committed node."""
-        return sum(self.immovable) + sum(self.movable)
+    def __post_init__(self) -> None:
+        # Kept, not computed each time: it is asked for several times on each of many thousand nodes.
+        object.__setattr__(self, "used", sum(self.immovable) + sum(self.movable))
 
     @property
     def overcommitted(self) -> bool:
@@ -195,9 +205,7 @@ def constrained_class(content: NodeContent) -> NodeClass:
 
 def ideal_class(content: NodeContent) -> NodeClass:
     """Return what the node may hold when only pools are kept: cordons and immovability are ignored."""
-    if content.overcommitted:
-        return NodeClass(content.capacity, 0, content.capacity, _everything(content))
-    return NodeClass(content.capacity, 0, content.capacity)
+    return NodeClass(content.capacity, 0, content.capacity, _everything(content) if content.overcommitted else ())
 
 
 def constrained_problem(contents: Iterable[NodeContent]) -> PlacedProblem:
@@ -228,4 +236,4 @@ def _pattern(demands: Iterable[int]) -> Pattern:
 
 
 def _everything(content: NodeContent) -> Pattern:
-    return _pattern(content.immovable + content.movable)
+    return _pattern(content.immovable + content.movable) if content.immovable else content.movable

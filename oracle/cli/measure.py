@@ -18,14 +18,14 @@ from oracle.cli.command import (
     add_snapshot_arguments,
     skipped_notes,
 )
-from oracle.measure import measure
+from oracle.measurement import measure
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.cli.command import Parser
-    from oracle.measure import Figures, Measurement
+    from oracle.measurement import Figures, Measurement
     from oracle.snapshots.model import Snapshot
 
 # The columns of `-o csv` after scope and pool; programs rely on their names and their order, so add at the end only.

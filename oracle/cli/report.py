@@ -11,7 +11,7 @@ from oracle.cli.tables import Column, Screen, draw
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.measure import Figures, Measurement
+    from oracle.measurement import Figures, Measurement
     from oracle.snapshots.model import PendingJob, Snapshot
 
 # Enough to see what kind of thing it is; -v lists all.

@@ -10,7 +10,7 @@ import pytest
 
 import oracle.exact
 from oracle.certificate import Certificate, Status
-from oracle.measure import UnknownPoolError, measure
+from oracle.measurement import UnknownPoolError, measure
 from oracle.node_classes import constrained_problem, contents_by_pool, ideal_problem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
@@ -19,7 +19,7 @@ from tests.oracle.small_pools import clusters, no_packing, snapshot_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from oracle.measure import Measurement
+    from oracle.measurement import Measurement
 
 CONTRACT = [
     *("nodes", "gpus", "used_gpus", "instances", "partial_nodes", "inherent_partial_nodes", "ideal_partial_nodes"),
