@@ -89,7 +89,7 @@ class _YamlFrame(msgspec.Struct, frozen=True, rename="camel"):
 class _Implied:
     """What a list says of items that do not say it themselves."""
 
-    kind: str | None = None
+    kind: str = ""
     api_version: str | None = None
 
 
@@ -124,12 +124,12 @@ def _walk(place: Place, value: object, implied: _Implied, depth: int) -> Iterato
             yield from _walk(place.at(f"[{number}]"), item, _Implied(), depth + 1)
         return
     kind, api_version = frame.kind or implied.kind, frame.api_version or implied.api_version
-    if frame.items is msgspec.UNSET and not (kind or "").endswith("List"):
+    if frame.items is msgspec.UNSET:
         yield Item(place, _named(place, kind, api_version), value)
         return
     yield Item(place, kind or "List", None)
     # Items of a NodeList need not repeat that they are nodes; those of a plain List must say what they are.
-    below = _Implied((kind or "").removesuffix("List") or None, api_version)
+    below = _Implied((kind or "").removesuffix("List"), api_version)
     for number, item in enumerate(frame.items or ()):
         yield from _walk(place.at(f"items[{number}]"), item, below, depth + 1)
 
