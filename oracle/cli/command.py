@@ -120,15 +120,28 @@ def printable(text: str) -> str:
 
 
 def skipped_notes(skipped: Sequence[Skipped], *, verbose: bool) -> list[str]:
-    """Return the lines that say what the reader left out: how much, and with `verbose` each item and the reason."""
-    if not skipped:
-        return []
-    count = sum(len(group.items) for group in skipped)
-    if not verbose:
-        reasons = "; ".join(f"{group.reason} ({len(group.items)})" for group in skipped)
-        return [f"Left out {count} (-v lists them): {reasons}."]
-    lines = [f"Left out {count}:"]
-    for group in skipped:
+    """Return what the reader wants known: notes on what it kept, and how much it left out.
+
+    With `verbose` each item is named under its reason.
+    """
+    kept = [group for group in skipped if group.kept]
+    left_out = [group for group in skipped if not group.kept]
+    if verbose:
+        return [*_listed("Note", kept), *_listed("Left out", left_out)]
+    lines = [f"Note: {group.reason} ({len(group.items)}; -v lists them)." for group in kept]
+    if left_out:
+        reasons = "; ".join(f"{group.reason} ({len(group.items)})" for group in left_out)
+        lines.append(f"Left out {_total(left_out)} (-v lists them): {reasons}.")
+    return lines
+
+
+def _listed(heading: str, groups: Sequence[Skipped]) -> list[str]:
+    lines = [f"{heading} {_total(groups)}:"] if groups else []
+    for group in groups:
         lines.append(f"  {group.reason} ({len(group.items)}):")
         lines.extend(f"    {item}" for item in group.items)
     return lines
+
+
+def _total(groups: Sequence[Skipped]) -> int:
+    return sum(len(group.items) for group in groups)

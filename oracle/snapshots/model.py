@@ -74,10 +74,14 @@ class PendingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Things a reader saw and left out for one reason, such as finished pods or MIG devices."""
+    """Things a reader saw and left out for one reason, such as finished pods or MIG devices.
+
+    With `kept` they are in the snapshot all the same, and the reason says what the user should know about them.
+    """
 
     reason: str
     items: tuple[str, ...]
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,10 @@ from oracle.snapshots.model import Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What begins like this is in the snapshot, with something the user should know.
-_NOTE = "note: "
-
 # Objects
 OTHER_OBJECTS = "objects that are neither nodes nor pods"
 NULL_ITEMS = "null items"
-NO_PODS = f"{_NOTE}inputs with nodes but no pod: if this is `kubectl get nodes`, add `kubectl get pods -A -o json`"
+NO_PODS = "inputs with nodes but no pod: if this is `kubectl get nodes`, add `kubectl get pods -A -o json`"
 
 # Nodes that are left out
 NODES_WITHOUT_GPUS = "nodes without GPUs"
@@ -27,8 +24,8 @@ NODES_MIG = "nodes whose GPUs are split by MIG: what they offer are no whole GPU
 # Nodes that are kept
 MIG_DEVICES = "MIG devices of nodes that are kept"
 SHARED_GPUS = "GPUs left out of the count of a node because pods share them"
-MIXED_NODES = f"{_NOTE}nodes with two kinds of GPU, kept as they are: nothing is put on them or moved off"
-CLOSED_BY_TAINT = f"{_NOTE}nodes kept but closed, by a taint that no GPU pod is meant to tolerate"
+MIXED_NODES = "nodes with two kinds of GPU, kept as they are: nothing is put on them or moved off"
+CLOSED_BY_TAINT = "nodes kept but closed, by a taint that no GPU pod is meant to tolerate"
 
 # Pods
 PODS_FINISHED = "pods that have finished"
@@ -44,7 +41,10 @@ PODS_LEAVING = "waiting pods that are being deleted"
 PODS_TWO_KINDS = "waiting pods that ask for two kinds of GPU"
 PODS_LEFT_OUT_POOL = "waiting pods for a pool whose nodes are left out"
 PODS_NO_NODE = "waiting pods that no GPU node takes, for its kind of GPU or its taints"
-PODS_SOME_POOLS = f"{_NOTE}waiting pods that only some pools take, shown as if any did"
+PODS_SOME_POOLS = "waiting pods that only some pools take, shown as if any did"
+
+# These are in the snapshot, and something about them is to be known.
+_KEPT = frozenset({NO_PODS, MIXED_NODES, CLOSED_BY_TAINT, PODS_SOME_POOLS})
 
 _NUMBER = re.compile(r"([0-9]+)")
 
@@ -62,7 +62,8 @@ class Ledger:
     def entries(self) -> tuple[Skipped, ...]:
         """Return everything noted, in an order that does not depend on that of the input."""
         return tuple(
-            Skipped(reason=reason, items=tuple(natural_sorted(items))) for reason, items in sorted(self._items.items())
+            Skipped(reason=reason, items=tuple(natural_sorted(items)), kept=reason in _KEPT)
+            for reason, items in sorted(self._items.items())
         )
 
 

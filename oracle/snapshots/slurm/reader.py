@@ -42,6 +42,8 @@ _JOB_SLICES = "running jobs on MIG devices, which are no whole GPUs"
 _JOB_SHARES = "running jobs on MPS or shard, which are no whole GPUs"
 _DOUBTS = "device lists that contradict their count; the count is used"
 _ENDING = "ending jobs whose GPUs per node are not told; what their nodes report in use is counted as held"
+# These are in the snapshot, and something about them is to be known.
+_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _DOUBTS, _ENDING})
 
 
 def assemble(nodes: Iterable[NodeRecord], jobs: Iterable[JobRecord], options: SlurmOptions) -> Snapshot:
@@ -111,7 +113,9 @@ class _Assembly:
         nodes = [node for host in self.hosts.values() for node in host.snapshot_nodes(self.options)]
         for host in self.hosts.values():
             self._list_left_out(host)
-        skipped = [Skipped(reason=reason, items=tuple(items)) for reason, items in self.skipped.items()]
+        skipped = [
+            Skipped(reason=reason, items=tuple(items), kept=reason in _KEPT) for reason, items in self.skipped.items()
+        ]
         return Snapshot.build(nodes=nodes, jobs=running, pending=pending, skipped=skipped)
 
     def _running(self, job: JobRecord) -> Iterator[RunningJob]:
