@@ -8,11 +8,12 @@ from compass_core.errors import (
     PlacementError,
     UnknownInstanceError,
     UnknownJobError,
+    VariantError,
 )
 from compass_core.fragmentation import InherentUnknownError, closed_form, sif
 from compass_core.invariants import check_abs, check_open_nodes, check_saturation
 from compass_core.model import Instance, Job, Node, NodeKind, Slot
-from compass_core.node_events import NodeOutcome, VariantError, add_node, drain_node, fail_node, return_node
+from compass_core.node_events import NodeOutcome, add_node, drain_node, fail_node, return_node
 from compass_core.operators import compact, place, remove
 from compass_core.outcome import Outcome
 from compass_core.place import NoHostError

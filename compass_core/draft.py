@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from compass_core.errors import VariantError
 from compass_core.steps import Migration, MoveReason
+from compass_core.variant import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compass_core.model import Instance
     from compass_core.state import ClusterState
-    from compass_core.variant import Variant
 
 
 def every_move_counts_one(instance: Instance) -> float:
@@ -34,6 +35,11 @@ class Draft:
     own_job: str | None = None
     """The job that arrives or departs. Its instances are not running, so moving them is free and goes unrecorded."""
     moves: list[Migration] = field(default_factory=list[Migration])
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.variant, Variant):
+            # Checked in spite of the types: a string would match no variant and act as a fourth one.
+            raise VariantError(f"expected a Variant, got {self.variant!r}")
 
     @property
     def uniform_cost(self) -> bool:

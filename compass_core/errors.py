@@ -32,3 +32,7 @@ class PlacementError(CompassError):
 
 class InvariantViolation(CompassError):  # noqa: N818 - the name is fixed by the public contract
     """A state breaks a clause of its definition; the message names the node and the clause."""
+
+
+class VariantError(CompassError):
+    """No variant of the algorithm, or one that does not know this event."""

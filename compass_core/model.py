@@ -20,8 +20,8 @@ class Job:
     Raises
     ------
     InvalidJobError
-        Fewer than one instance, or fewer than one GPU an instance. Whether the demand fits a node is for the
-        cluster to say, which knows its capacity.
+        Fewer than one instance, fewer than one GPU an instance, or no whole numbers. Whether the demand fits a node
+        is for the cluster to say, which knows its capacity.
     """
 
     name: str
@@ -29,6 +29,9 @@ class Job:
     gpus: int = 1
 
     def __post_init__(self) -> None:
+        if type(self.name) is not str or type(self.instances) is not int or type(self.gpus) is not int:
+            # Checked in spite of the types: a float or a flag would be counted with, and be wrong much later.
+            raise InvalidJobError(f"expected a name and two whole numbers, got {self}")
         if self.instances < 1:
             raise InvalidJobError(f"job {self.name!r}: expected at least 1 instance, got {self.instances}")
         if self.gpus < 1:

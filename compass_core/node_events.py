@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from compass_core.compact import settle
 from compass_core.draft import Draft, every_move_counts_one
-from compass_core.errors import CompassError, PlacementError
+from compass_core.errors import PlacementError, VariantError
 from compass_core.place import NoHostError, put
 from compass_core.steps import Migration, MoveReason, shortened
 from compass_core.variant import Variant
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
     from compass_core.model import Instance
     from compass_core.state import ClusterState
-
-
-class VariantError(CompassError):
-    """The printed algorithm knows no events of nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ needs no trust.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from oracle.branching import find_tree, root_weights
 from oracle.certificate import Certificate, CertificateError, Status, check_packing
 from oracle.greedy import greedy_packing
 from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial
-from oracle.pattern_model import PatternModel
+from oracle.pattern_model import OutOfTimeError, PatternModel
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 from oracle.solver import Deadline, Outcome, Row, SolverError, solve_integers
 
@@ -28,8 +30,20 @@ if TYPE_CHECKING:
     from oracle.solver import IntegerAnswer
 
 
+# Solvers count in 64-bit integers and doubles; no cluster comes near.
+_MAX_INSTANCES = 10**9
+
+# GPUs free on a node up to which the emptiest optimal packing is looked for. It only says what else could be gained; on
+# nodes of hundreds of GPUs (devices that are shared out) its model takes longer to make than everything else.
+_EMPTIEST_UP_TO = 128
+
+
 class InfeasibleError(CompassError):
     """These instances do not fit on these nodes, however they are placed."""
+
+
+class WorkloadError(CompassError, ValueError):
+    """The workload asked about is none: a count or a size out of range."""
 
 
 class UndecidedError(CompassError):
@@ -91,21 +105,35 @@ def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: i
     ------
     InfeasibleError
         The instances do not fit on so many nodes.
-    ValueError
-        A count or the number of nodes is negative, the capacity is out of range, or a demand exceeds it.
+    WorkloadError
+        A count is no whole number or out of range, there are more counts than a node has GPUs, or the number of nodes
+        is negative.
     """
-    if not 1 <= capacity <= MAX_GPUS_PER_NODE:
-        raise ValueError(f"capacity: expected 1 to {MAX_GPUS_PER_NODE} GPUs, got {capacity}")
-    if len(counts) > capacity:
-        raise ValueError(f"counts: expected at most {capacity} numbers, one for each demand, got {len(counts)}")
-    if negative := [count for count in counts if count < 0]:
-        raise ValueError(f"counts: expected numbers of instances, got {negative[0]}")
+    checked = _checked_counts(counts, capacity)
     if nodes is None:
-        nodes = sum(counts)
+        nodes = sum(checked)
     elif nodes < 0:
-        raise ValueError(f"nodes: expected at least 0, got {nodes}")
-    problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, dict(enumerate(counts, start=1)))
+        raise WorkloadError(f"nodes: expected at least 0, got {nodes}")
+    problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, dict(enumerate(checked, start=1)))
     return solve_pool(problem, prefer_empty=False).partial_nodes
+
+
+def _checked_counts(counts: Sequence[int], capacity: int) -> tuple[int, ...]:
+    """Return the counts as plain integers; whatever counts as one (numpy's too) is taken."""
+    if not 1 <= capacity <= MAX_GPUS_PER_NODE:
+        raise WorkloadError(f"capacity: expected 1 to {MAX_GPUS_PER_NODE} GPUs, got {capacity}")
+    try:
+        checked = tuple(operator.index(count) for count in counts)
+    except TypeError as error:
+        raise WorkloadError(f"counts: expected whole numbers (n1, n2, ...), got {counts!r}") from error
+    if isinstance(counts, Mapping):
+        raise WorkloadError(f"counts: expected whole numbers (n1, n2, ...), got the mapping {counts!r}")
+    if len(checked) > capacity:
+        raise WorkloadError(f"counts: expected at most {capacity} numbers, one for each demand, got {len(checked)}")
+    for gpus, count in enumerate(checked, start=1):
+        if not 0 <= count <= _MAX_INSTANCES:
+            raise WorkloadError(f"counts: expected 0 to {_MAX_INSTANCES} instances of {gpus} GPUs, got {count}")
+    return checked
 
 
 def solve_pool(
@@ -146,7 +174,10 @@ def solve_pool(
     for step in (search.use_weights, search.use_integers, search.use_tree):
         if search.is_settled() or not deadline.is_open():
             break
-        step()
+        try:
+            step()
+        except OutOfTimeError:
+            break
     certificate = search.certificate()
     status = Status.UNKNOWN
     if certificate.status is Status.OPTIMAL and prefer_empty:
@@ -174,8 +205,14 @@ class _Search:
 
     @cached_property
     def model(self) -> PatternModel:
-        """The problem as a linear program, made when first needed."""
-        return PatternModel(self.problem)
+        """The problem as a linear program, made when first needed.
+
+        Raises
+        ------
+        OutOfTimeError
+            The deadline passed meanwhile.
+        """
+        return PatternModel(self.problem, deadline=self._deadline)
 
     @property
     def _upper(self) -> int | None:
@@ -246,9 +283,12 @@ def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadli
     empty, most = count_empty(problem, certificate.packing), _most_empty_by_room(problem)
     if empty == most:
         return certificate, Status.OPTIMAL
-    if not deadline.is_open():
+    if not deadline.is_open() or any(kind.room > _EMPTIEST_UP_TO for kind in problem.classes):
         return certificate, Status.UNKNOWN
-    model = search.model
+    try:
+        model = search.model
+    except OutOfTimeError:
+        return certificate, Status.UNKNOWN
     optimal = Row(None, certificate.partial_nodes, model.counting_where(NodeClass.is_partial))
     emptier = Row(usable - most, usable - empty - 1, model.counting_where(_in_use))
     answer = solve_integers(model.program(_in_use, [optimal, emptier]), deadline)

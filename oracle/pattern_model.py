@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compass_core.errors import CompassError
 from oracle.bounds import AllFull, WithLoad
 from oracle.node_classes import MAX_LOAD, NodeClass, packing
 from oracle.patterns import MAX_PATTERNS, SOURCE, LoadFlow, legal_patterns, load_flow
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from oracle.bounds import NodeCount
     from oracle.node_classes import Packing, PackingProblem, Pattern
+    from oracle.solver import Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +45,26 @@ class Column:
     is_pattern: bool
 
 
+class OutOfTimeError(CompassError):
+    """The deadline passed before the model was complete."""
+
+
 class PatternModel:
     """A packing problem as a linear program over patterns, or over flows where a class has too many of them.
 
     The rows stand in this order: one a demand, in the order of the problem, then those of the classes.
     """
 
-    def __init__(self, problem: PackingProblem, *, max_patterns: int = MAX_PATTERNS) -> None:
+    def __init__(
+        self, problem: PackingProblem, *, max_patterns: int = MAX_PATTERNS, deadline: Deadline | None = None
+    ) -> None:
         self.problem = problem
         self._flows: dict[int, LoadFlow] = {}
         self._rows: list[Row] = []
         self.columns: list[Column] = []
         for c, (kind, nodes) in enumerate(zip(problem.classes, problem.nodes, strict=True)):
+            if deadline is not None and not deadline.is_open():
+                raise OutOfTimeError("time ran out while the model was made")
             patterns = legal_patterns(kind, problem.demands, limit=max_patterns)
             if patterns is None:
                 self._add_flow(c, nodes, load_flow(kind, problem.demands))

@@ -31,19 +31,30 @@ class SolverError(CompassError):
     """A solver is missing, refused a model, or returned something that is no solution of it."""
 
 
+class TimeLimitError(CompassError, ValueError):
+    """A time limit that is no number of seconds."""
+
+
 class Deadline:
     """A moment after which no more work is begun; never, if the limit is None.
 
     Parameters
     ----------
     seconds
-        Wall time from now.
+        Wall time from now; infinite is as good as None.
+
+    Raises
+    ------
+    TimeLimitError
+        A negative number, or none at all.
     """
 
     __slots__ = ("_at",)
 
     def __init__(self, seconds: float | None = None) -> None:
-        self._at = None if seconds is None else time.monotonic() + seconds
+        if seconds is not None and not seconds >= 0:  # NaN too
+            raise TimeLimitError(f"expected a time limit of 0 seconds or more, got {seconds}")
+        self._at = None if seconds is None or seconds == math.inf else time.monotonic() + seconds
 
     @property
     def seconds_left(self) -> float | None:

@@ -45,6 +45,8 @@ CSV_FIGURES = (
     "wcc_supply",
     "wcc_need",
     "status",
+    "inherent_lower_bound",
+    "ideal_lower_bound",
 )
 
 
@@ -108,8 +110,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not (seconds > 0 and math.isfinite(seconds)):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    if not (seconds >= 0 and math.isfinite(seconds)):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, got {text!r}")
     return seconds
 
 
@@ -119,9 +121,16 @@ def _add_arguments(parser: Parser) -> None:
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="form of the output (default: table)"
     )
     parser.add_argument("--pool", metavar="NAME", help="measure this pool only")
-    parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if SIF is above 0")
     parser.add_argument(
-        "--time-limit", metavar="S", type=_seconds, help="give up after S seconds; what is known is printed"
+        "--exit-code",
+        action="store_true",
+        help="exit with status 1 if SIF is above 0 (3 comes first: not settled in time)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        metavar="S",
+        type=_seconds,
+        help="give up after S seconds; what is known is printed (0: bounds only, no solver)",
     )
 
 

@@ -70,7 +70,8 @@ def _gain(measurement: Measurement) -> str:
     if avoidable == 0:
         return f"No partial node is {'known to be ' if _at_least(measurement) else ''}avoidable."
     return (
-        f"{avoidable} of the {_count(partial, 'partial node')} could be avoided: moving running instances can leave "
+        f"{_at_least(measurement)}{avoidable} of the {_count(partial, 'partial node')} could be avoided: "
+        "moving running instances can leave "
         f"{measurement.inherent_partial_nodes} partial and {measurement.empty_nodes_after} empty "
         f"({measurement.empty_nodes} empty now)."
     )
@@ -86,11 +87,11 @@ def _fixed(measurement: Measurement) -> Iterator[str]:
     if measurement.ideal_partial_nodes < measurement.inherent_lower_bound:
         yield (
             f"Without closed nodes and immovable instances {measurement.ideal_partial_nodes} partial would do, "
-            f"instead of {measurement.inherent_partial_nodes}."
+            f"instead of {_inherent(measurement)}."
         )
     if measurement.unschedulable_nodes:
         closed = _count(measurement.unschedulable_nodes, "node")
-        yield f"Closed to new instances (cordoned, drained or not ready), counted as found: {closed}."
+        yield f"Closed to new instances, counted as found: {closed}."
 
 
 def _overcommitted(measurement: Measurement, snapshot: Snapshot, limit: int | None) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ class TestJob:
     def test_instances_are_numbered(self) -> None:
         assert Job("a", 2, 4).all_instances() == (Instance("a", 0, 4), Instance("a", 1, 4))
 
-    @pytest.mark.parametrize(("instances", "gpus"), [(0, 1), (-1, 1), (1, 0), (1, -3)])
-    def test_refuses_what_no_job_can_be(self, instances: int, gpus: int) -> None:
+    @pytest.mark.parametrize(("instances", "gpus"), [(0, 1), (-1, 1), (1, 0), (1, -3), (1.0, 1), (1, True), ("1", 1)])
+    def test_refuses_what_no_job_can_be(self, instances: Any, gpus: Any) -> None:  # noqa: ANN401 - wrong types are meant
         with pytest.raises(InvalidJobError, match="expected"):
             Job("a", instances, gpus)
 

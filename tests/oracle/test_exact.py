@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +13,7 @@ import oracle.branching
 import oracle.exact
 from oracle.bounds import Branch, LoadBound, SolverProof, Weights
 from oracle.certificate import CertificateError, Status, check_packing
-from oracle.exact import InfeasibleError, UndecidedError, inherent_partial_nodes, solve_pool
+from oracle.exact import InfeasibleError, UndecidedError, WorkloadError, inherent_partial_nodes, solve_pool
 from oracle.node_classes import (
     NodeClass,
     PackingProblem,
@@ -23,8 +24,18 @@ from oracle.node_classes import (
     ideal_problem,
     packing,
 )
-from oracle.pattern_model import PatternModel
-from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, Row, SolverError, solve_integers, solve_relaxation
+from oracle.pattern_model import OutOfTimeError, PatternModel
+from oracle.solver import (
+    Deadline,
+    IntegerAnswer,
+    Outcome,
+    Program,
+    Row,
+    SolverError,
+    TimeLimitError,
+    solve_integers,
+    solve_relaxation,
+)
 from tests.oracle import brute_force
 from tests.oracle.small_pools import GAP, clusters, no_bound, no_packing, snapshot_of, uniform
 
@@ -175,10 +186,18 @@ class TestUniformCluster:
             ((1,), {"nodes": -1}, "nodes"),
             ((), {"capacity": 0}, "capacity"),
             ((), {"capacity": 1025}, "1025"),
+            ((10**30,) * 8, {}, "0 to 1000000000 instances of 1 GPUs"),
+            ((1.5,), {}, "whole numbers"),
+            ({1: 2}, {}, "mapping"),
         ],
     )
-    def test_numbers_out_of_range(self, counts: tuple[int, ...], options: dict[str, int], said: str) -> None:
-        with pytest.raises(ValueError, match=said):
+    def test_numbers_out_of_range(
+        self,
+        counts: Any,  # noqa: ANN401 - wrong types are meant
+        options: dict[str, int],
+        said: str,
+    ) -> None:
+        with pytest.raises(WorkloadError, match=said):
             inherent_partial_nodes(counts, **options)
 
 
@@ -292,3 +311,26 @@ class TestWhatSolversReturnIsChecked:
         impossible = Program((1,), (1,), (Row(2, None, ((0, 1),)), Row(None, 1, ((0, 1),))))
         assert solve_integers(impossible).outcome is Outcome.INFEASIBLE
         assert solve_relaxation(impossible) is None
+
+
+class TestTimeLimit:
+    """A limit holds while the model is made, too: it is what takes longest on nodes of hundreds of GPUs."""
+
+    @pytest.mark.parametrize("seconds", [-1.0, math.nan])
+    def test_no_number_of_seconds(self, seconds: float) -> None:
+        with pytest.raises(TimeLimitError, match="0 seconds or more"):
+            Deadline(seconds)
+
+    def test_infinite_is_no_limit(self) -> None:
+        assert Deadline(math.inf).seconds_left is None
+
+    def test_models_are_given_up_in_time(self) -> None:
+        problem = PackingProblem.build({NodeClass(size, 0, size): 1 for size in range(900, 1000)}, {7: 3, 13: 4})
+        with pytest.raises(OutOfTimeError):
+            PatternModel(problem, deadline=Deadline(0))
+
+    def test_the_emptiest_packing_is_not_looked_for_on_huge_nodes(self) -> None:
+        problem = PackingProblem.build({NodeClass(size, 0, size): 1 for size in range(400, 420)}, {7: 60, 97: 20})
+        optimum = solve_pool(problem)
+        assert optimum.status is Status.OPTIMAL
+        optimum.certificate.verify()

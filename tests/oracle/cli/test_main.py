@@ -33,9 +33,15 @@ class TestUsage:
             (["measure"], "sifopt measure: the following arguments are required: SNAPSHOT"),
             (["measure", "x", "-o", "xml"], "invalid choice: 'xml'"),
             (["measure", "x", "--format", "toml"], "invalid choice: 'toml'"),
-            (["measure", "x", "--time-limit", "0"], "--time-limit: expected seconds above 0, got '0'"),
-            (["measure", "x", "--time-limit", "nan"], "--time-limit: expected seconds above 0, got 'nan'"),
-            (["measure", "x", "--time-limit", "soon"], "--time-limit: expected seconds above 0, got 'soon'"),
+            (["measure", "x", "--time-limit", "-1"], "--time-limit: expected a number of seconds, 0 or more, got '-1'"),
+            (
+                ["measure", "x", "--time-limit", "nan"],
+                "--time-limit: expected a number of seconds, 0 or more, got 'nan'",
+            ),
+            (
+                ["measure", "x", "--time-limit", "soon"],
+                "--time-limit: expected a number of seconds, 0 or more, got 'soon'",
+            ),
             (["measure", "x", "--exit"], "unrecognized arguments: --exit"),
             (["measure", "x", "--pool"], "argument --pool: expected one argument"),
             (["schema", "x"], "unrecognized arguments: x"),

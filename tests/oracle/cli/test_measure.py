@@ -60,7 +60,7 @@ total      6    47    22        5         3          2  0.333   no      0       
 
 2 of the 5 partial nodes could be avoided: moving running instances can leave 3 partial and 2 empty (0 empty now).
 Without closed nodes and immovable instances 1 partial would do, instead of 3.
-Closed to new instances (cordoned, drained or not ready), counted as found: 1 node.
+Closed to new instances, counted as found: 1 node.
 Overcommitted, counted as full: h1 (8 in use, 7 offered).
 Waiting: 3 jobs: w (2x8 GPUs, a100), v (1x8 GPUs, any pool), q (1x1 GPUs, h100).
 Left out 1 (-v lists them): running jobs without an instance (1).
@@ -172,6 +172,8 @@ class TestJson:
             "wcc_supply": 0,
             "wcc_need": 4,
             "status": "optimal",
+            "inherent_lower_bound": 3,
+            "ideal_lower_bound": 1,
         }
         assert data["sif"] == pytest.approx(2 / 6)
 
@@ -188,10 +190,11 @@ class TestCsv:
         result = sifopt("measure", cluster, "-o", "csv")
         assert result.out == (
             "scope,pool,nodes,gpus,used_gpus,partial_nodes,inherent_partial_nodes,ideal_partial_nodes,"
-            "avoidable_partial_nodes,sif,empty_nodes,largest_free_block,overcommitted,wcc,wcc_supply,wcc_need,status\n"
-            "pool,a100,3,24,6,3,1,1,2,0.6666666666666666,0,6,0,true,0,0,optimal\n"
-            "pool,h100,3,23,16,2,2,0,0,0.0,0,5,1,false,0,4,optimal\n"
-            "total,,6,47,22,5,3,1,2,0.3333333333333333,0,6,1,false,0,4,optimal\n"
+            "avoidable_partial_nodes,sif,empty_nodes,largest_free_block,overcommitted,wcc,wcc_supply,wcc_need,status,"
+            "inherent_lower_bound,ideal_lower_bound\n"
+            "pool,a100,3,24,6,3,1,1,2,0.6666666666666666,0,6,0,true,0,0,optimal,1,1\n"
+            "pool,h100,3,23,16,2,2,0,0,0.0,0,5,1,false,0,4,optimal,2,0\n"
+            "total,,6,47,22,5,3,1,2,0.3333333333333333,0,6,1,false,0,4,optimal,3,1\n"
         )
 
     def test_a_pool_named_like_a_heading(self, sifopt: Sifopt, tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ class TestExitStatus:
     @pytest.mark.parametrize("output", ["table", "json", "csv"])
     def test_not_settled_in_time(self, sifopt: Sifopt, tmp_path: Path, output: str) -> None:
         # Sevens and threes on nodes of nine and odd sizes: nothing that a bound settles without a solver.
-        result = sifopt("measure", _write(tmp_path, _hard()), "-o", output, "--time-limit", "1e-9", "--exit-code")
+        result = sifopt("measure", _write(tmp_path, _hard()), "-o", output, "--time-limit", "0", "--exit-code")
         assert result.status == 3
         assert ("Not settled within the time limit" if output == "table" else "unknown") in result.out
 
