@@ -9,6 +9,7 @@ import msgspec
 
 from oracle.snapshots.document import decode_json
 from oracle.snapshots.kubernetes import is_kubernetes
+from oracle.snapshots.model import shown
 from oracle.snapshots.slurm import is_slurm_json, is_slurm_text
 
 if TYPE_CHECKING:
@@ -93,4 +94,4 @@ def _unknown(document: Document, head: bytes) -> str:
     if document.content.startswith(_UTF16_MARKS):
         return "this is UTF-16, as PowerShell's `>` writes it; save it as UTF-8"
     beginning = " ".join(head[:200].decode("utf-8", "replace").split())[:40]
-    return f"cannot tell what this is, it begins with {beginning!r}"
+    return f"cannot tell what this is, it begins with {shown(beginning)}"

@@ -8,20 +8,22 @@ import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import yaml
+from yaml.constructor import ConstructorError
 
-from oracle.snapshots.model import SnapshotError
+from oracle.snapshots.model import SnapshotError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
+_TRAILING = re.compile(r"trailing characters \(byte (?P<byte>[0-9]+)\)")
 _AT_PATH = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 
 
@@ -88,15 +90,21 @@ def decode_json(document: Document, type_: type[T]) -> T:
 def decode_yaml(document: Document) -> list[object]:
     """Return the YAML documents of the input as plain values (dicts, lists, strings, numbers).
 
-    Time stamps stay strings, as in JSON. Aliases are refused: kubectl prints none, and a few of them can unfold to
-    more than any memory holds.
+    Words without quotes are what they are in JSON, else strings: time stamps, ``yes``, ``1:30``, ``010``, ``=``.
+    Aliases are refused: kubectl prints none, and a few of them can unfold to more than any memory holds.
+
+    Raises
+    ------
+    SnapshotError
+        Malformed YAML, text that is not UTF-8, nesting too deep, a tag that JSON has no value for, or a value that its
+        tag does not allow.
     """
     try:
         text = document.content.decode("utf-8")
         return list(_yaml_documents(text))
     except UnicodeDecodeError as error:
         raise document.error("", f"not UTF-8: {error.reason} at byte {error.start}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise document.error("", f"not valid YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise document.error("", "nested too deep to be a snapshot") from error
@@ -125,6 +133,10 @@ def _describe(document: Document, error: Exception) -> str:
         return f"not UTF-8: {error.reason} at byte {error.start}"
     if not document.content.strip():
         return "the input is empty"
+    trailing = _TRAILING.search(str(error))
+    # Counted from 1: the first byte that is not white space behind the first value.
+    if trailing and document.content[int(trailing["byte"]) - 1 :].startswith((b"{", b"[")):
+        return f"a second JSON document begins at byte {trailing['byte']}; give the documents as separate files"
     return str(error)
 
 
@@ -135,12 +147,30 @@ else:
     _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_TAG = "tag:yaml.org,2002:"
+
+# What a word without quotes is, by the characters it may begin with: JSON's own words, and the spellings of them that
+# YAML 1.2 has. YAML 1.1 knows many more, and no two programs agree on them. kubectl writes with go-yaml, which puts
+# every string in quotes that YAML 1.1 could take for something else (`"yes"`, `"1:30"`, `"010"`, `"0x1F"`, `"<<"`),
+# and true and false, digits, and null for the rest. It leaves `=` as it is, as well as `0x_`. So whatever stands
+# there without quotes and is not one of these words was meant as a string. A number with an exponent and no point
+# (1e+06) is a number to go-yaml and a string to PyYAML: it stays a string, which quantities may be as well.
+_WORDS: Final = (
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), "tTfF"),
+    ("int", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"), "-0123456789"),
+    ("float", re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+]?[0-9]+)?\Z"), "-0123456789"),
+    ("null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ("~", "n", "N", "")),
+    ("merge", re.compile(r"<<\Z"), "<"),
+)
+_PATTERNS: Final = {name: pattern for name, pattern, _ in _WORDS}
+
+
 class _JsonLikeLoader(_SafeLoader):
-    """YAML as JSON would have it: no time stamps, no aliases."""
+    """YAML as JSON would have it: no time stamps, sets or binary data, no merging, no aliases."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads this class attribute
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(_TAG + name, pattern) for name, pattern, firsts in _WORDS if first in firsts]
+        for first in {first for _, _, firsts in _WORDS for first in firsts}
     }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
@@ -150,6 +180,38 @@ class _JsonLikeLoader(_SafeLoader):
             line = node.start_mark.line + 1
             raise yaml.YAMLError(f"the value at line {line} is used again by an alias: aliases are not accepted")
         return super().construct_object(node, deep)  # pyright: ignore[reportUnknownMemberType]  # half typed stubs
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuse ``<<`` as a key, where others merge another mapping into this one: it would be lost in silence."""
+        for key, _ in node.value:
+            if key.tag == _TAG + "merge":
+                raise ConstructorError(None, None, "merge keys (<<) are not accepted", key.start_mark)
+
+    def word(self, node: yaml.Node) -> object:
+        """Return the value of a scalar that is, or is tagged to be, one of JSON's words."""
+        text, name = str(self.construct_scalar(node)), node.tag.removeprefix(_TAG)  # type: ignore[arg-type]  # raises for others
+        if _PATTERNS[name].match(text) is None:
+            raise ConstructorError(None, None, f"{shown(text)} is no {name}", node.start_mark)
+        try:
+            return _FROM_WORD[name](text)
+        except ValueError:  # Python converts no number of more than some thousand digits
+            problem = f"{shown(text)} is no number anyone can use"
+            raise ConstructorError(None, None, problem, node.start_mark) from None
+
+
+_FROM_WORD: Final[dict[str, Callable[[str], object]]] = {
+    "bool": lambda text: text.lower() == "true",
+    "int": int,
+    "float": float,
+    "null": lambda _: None,
+    "merge": str,
+}
+
+_JsonLikeLoader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+    if tag is None or tag.removeprefix(_TAG) in {"str", "seq", "map"}
+} | {_TAG + name: _JsonLikeLoader.word for name in _FROM_WORD}
 
 
 def _yaml_documents(text: str) -> Iterator[object]:

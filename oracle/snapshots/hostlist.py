@@ -14,6 +14,8 @@ from typing import cast
 
 from ClusterShell.RangeSet import RangeSet  # pyright: ignore[reportMissingTypeStubs]  # it ships none
 
+from oracle.snapshots.model import shown
+
 # Slurm refuses longer lists than 64 Ki hosts a range; sixteen such ranges are more nodes than any cluster has. Without
 # a limit ten characters of input could fill any memory.
 MAX_HOSTS = 1_048_576
@@ -75,7 +77,7 @@ def _bounds(element: str, text: str) -> tuple[str, str]:
         raise HostlistError(f"{_shown(text)} in {_shown(element)} is no range, expected numbers such as 3 or 08-11")
     low, high = match["low"], match["high"] or match["low"]
     if int(high) < int(low):
-        raise HostlistError(f"the range {text!r} in {_shown(element)} runs backwards")
+        raise HostlistError(f"the range {_shown(text)} in {_shown(element)} runs backwards")
     return low, high
 
 
@@ -107,5 +109,4 @@ def _expand_range(text: str) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    longest = 60
-    return repr(text if len(text) <= longest else text[:longest] + "...")
+    return shown(text, limit=60)

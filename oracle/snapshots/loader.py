@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oracle.snapshots.detection import Format, detect
 from oracle.snapshots.document import STANDARD_INPUT, read_document
 from oracle.snapshots.kubernetes import KubernetesOptions, read_kubernetes
-from oracle.snapshots.model import Snapshot, SnapshotError
+from oracle.snapshots.model import Snapshot, SnapshotError, shown
 from oracle.snapshots.native import read_native
 from oracle.snapshots.slurm import SlurmOptions, read_slurm
 
@@ -72,7 +72,9 @@ def _load_native(documents: Sequence[Document], resources: Iterable[str] | None,
     if resources is not None:
         raise SnapshotError("", _FOREIGN_RESOURCES.format("native"))
     if pool_label is not None:
-        raise SnapshotError("", f"a native snapshot names its pools itself: no pool label applies, got {pool_label!r}")
+        raise SnapshotError(
+            "", f"a native snapshot names its pools itself: no pool label applies, got {shown(pool_label)}"
+        )
     if len(documents) > 1:
         raise documents[1].error("", f"a native snapshot is one file, and {documents[0].name} is one already")
     return read_native(documents[0])
@@ -95,7 +97,7 @@ def _load_slurm(documents: Sequence[Document], resources: Iterable[str] | None, 
     if pool_label is None:
         return read_slurm(documents)
     if pool_label not in {"type", "partition"}:
-        problem = f"expected 'type' or 'partition' as the pool label of a Slurm snapshot, got {pool_label!r}"
+        problem = f"expected 'type' or 'partition' as the pool label of a Slurm snapshot, got {shown(pool_label)}"
         raise SnapshotError("", problem)
     return read_slurm(documents, SlurmOptions(pool="type" if pool_label == "type" else "partition"))
 

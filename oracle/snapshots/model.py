@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from compass_core.errors import CompassError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 DEFAULT_POOL = "default"
 
@@ -22,13 +22,38 @@ DEFAULT_POOL = "default"
 MAX_GPUS_PER_NODE = 1024
 
 
+# No message is longer than this, whatever stands in the input; ours are far shorter.
+_LONGEST_PATH = 400
+_LONGEST_PROBLEM = 1000
+
+
 class SnapshotError(CompassError):
-    """A snapshot that cannot be read: the message says where, what stood there and what was expected."""
+    """A snapshot that cannot be read: the message says where, what stood there and what was expected.
+
+    The message is one line of bounded length; `path` and `problem` are kept as they are.
+    """
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}" if path else problem)
+        place, what = _on_a_line(path, _LONGEST_PATH), _on_a_line(problem, _LONGEST_PROBLEM)
+        super().__init__(f"{place}: {what}" if path else what)
         self.path = path
         self.problem = problem
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """Return text or a number of the input as messages quote it: the beginning of it, if it is long."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= limit else value[:limit] + "...")
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def _on_a_line(text: str, limit: int) -> str:
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    # The end says what was expected, so that it is the middle that goes.
+    end = limit // 3
+    return text if len(text) <= limit else f"{text[: limit - end]} ... {text[-end:]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,27 +132,31 @@ class Snapshot:
         Raises
         ------
         SnapshotError
-            Two nodes or two jobs of one name, an instance on an unknown node, or a number out of range. The path
-            is that of the native format (``jobs[2].instances[0].node``); readers of other formats check these
-            things themselves first where they can name a better place.
+            Two nodes or two jobs of one name, an empty name, an instance on an unknown node, or a number out of
+            range. The path is that of the native format (``jobs[2].instances[0].node``); readers of other
+            formats check these things themselves first where they can name a better place.
         """
         snapshot = cls(nodes=tuple(nodes), jobs=tuple(jobs), pending=tuple(pending), skipped=tuple(skipped))
         _check_nodes(snapshot.nodes)
         known = {node.name for node in snapshot.nodes}
+        _check_names("jobs", snapshot.jobs)
         _check_unique("jobs", [job.name for job in snapshot.jobs])
         for j, job in enumerate(snapshot.jobs):
             for i, instance in enumerate(job.instances):
                 path = f"jobs[{j}].instances[{i}]"
                 if instance.node not in known:
-                    raise SnapshotError(f"{path}.node", f"no node is named {instance.node!r}")
+                    raise SnapshotError(f"{path}.node", f"no node is named {shown(instance.node)}")
                 check_demand(f"{path}.gpus", instance.gpus)
+        _check_names("pending", snapshot.pending)
         for p, waiting in enumerate(snapshot.pending):
+            if waiting.pool is not None:
+                _check_not_empty(f"pending[{p}].pool", waiting.pool, "pool")
             if waiting.instances < 1:
-                problem = f"expected at least 1 instance, got {waiting.instances}"
+                problem = f"expected at least 1 instance, got {shown(waiting.instances)}"
                 raise SnapshotError(f"pending[{p}].instances", problem)
             # No upper limit here: people do ask for what no node has, and wait for ever.
             if waiting.gpus_per_instance < 1:
-                problem = f"expected a demand of at least 1 GPU, got {waiting.gpus_per_instance}"
+                problem = f"expected a demand of at least 1 GPU, got {shown(waiting.gpus_per_instance)}"
                 raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
         return snapshot
 
@@ -154,15 +183,29 @@ def check_demand(path: str, gpus: int) -> None:
         It is below 1 GPU, or more than any node has.
     """
     if not 1 <= gpus <= MAX_GPUS_PER_NODE:
-        raise SnapshotError(path, f"expected a demand of 1 to {MAX_GPUS_PER_NODE} GPUs, got {gpus}")
+        raise SnapshotError(path, f"expected a demand of 1 to {MAX_GPUS_PER_NODE} GPUs, got {shown(gpus)}")
 
 
 def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:
+    _check_names("nodes", nodes)
     _check_unique("nodes", [node.name for node in nodes])
     for n, node in enumerate(nodes):
+        _check_not_empty(f"nodes[{n}].pool", node.pool, "pool")
         if not 0 <= node.gpus <= MAX_GPUS_PER_NODE:
-            problem = f"expected 0 to {MAX_GPUS_PER_NODE} GPUs on a node, got {node.gpus}"
+            problem = f"expected 0 to {MAX_GPUS_PER_NODE} GPUs on a node, got {shown(node.gpus)}"
             raise SnapshotError(f"nodes[{n}].gpus", problem)
+
+
+def _check_names(section: str, items: Sequence[SnapshotNode | RunningJob | PendingJob]) -> None:
+    if all(item.name for item in items):
+        return
+    for i, item in enumerate(items):
+        _check_not_empty(f"{section}[{i}].name", item.name, "pending job" if section == "pending" else section[:-1])
+
+
+def _check_not_empty(path: str, name: str, what: str) -> None:
+    if not name:
+        raise SnapshotError(path, f"expected the name of a {what}, got an empty text")
 
 
 def _check_unique(section: str, names: list[str]) -> None:
@@ -172,6 +215,6 @@ def _check_unique(section: str, names: list[str]) -> None:
     where: dict[str, int] = {}
     for i, name in enumerate(names):
         if name in where:
-            problem = f"the name {name!r} is already taken by {section}[{where[name]}]"
+            problem = f"the name {shown(name)} is already taken by {section}[{where[name]}]"
             raise SnapshotError(f"{section}[{i}].name", problem)
         where[name] = i

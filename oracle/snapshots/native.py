@@ -25,6 +25,7 @@ from oracle.snapshots.model import (
     SnapshotError,
     SnapshotNode,
     check_demand,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
 
 SCHEMA = "compass-abs/snapshot/1"
 
-# Ranges stand in the JSON Schema only. The reader checks them itself, because msgspec's own message would not say
-# which number was found.
+# Ranges and lengths stand in the JSON Schema only. The reader checks them itself, because msgspec's own message would
+# not say which number was found.
 _POSITIVE = {"minimum": 1}
+_NOT_EMPTY = {"minLength": 1}
 
 
 class NativeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """One node of the cluster."""
 
-    name: Annotated[str, Meta(description="Name of the node, unique in the file.")]
+    name: Annotated[str, Meta(description="Name of the node, unique in the file.", extra_json_schema=_NOT_EMPTY)]
     gpus: Annotated[
         int,
         Meta(
@@ -50,7 +52,9 @@ class NativeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             extra_json_schema={"minimum": 0, "maximum": MAX_GPUS_PER_NODE},
         ),
     ]
-    pool: Annotated[str, Meta(description="Pool of the node. Instances never leave their pool.")] = DEFAULT_POOL
+    pool: Annotated[
+        str, Meta(description="Pool of the node. Instances never leave their pool.", extra_json_schema=_NOT_EMPTY)
+    ] = DEFAULT_POOL
     schedulable: Annotated[
         bool,
         Meta(description="Whether new instances may be put on this node; false for a cordoned or drained one."),
@@ -76,7 +80,9 @@ class NativeInstance(
 class NativeJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One running job."""
 
-    name: Annotated[str, Meta(description="Name of the job, unique among the running jobs.")]
+    name: Annotated[
+        str, Meta(description="Name of the job, unique among the running jobs.", extra_json_schema=_NOT_EMPTY)
+    ]
     gpus_per_instance: Annotated[
         int, Meta(description="GPUs each instance of the job holds.", extra_json_schema=_POSITIVE)
     ]
@@ -88,7 +94,7 @@ class NativePending(
 ):
     """One waiting job."""
 
-    name: Annotated[str, Meta(description="Name of the job.")]
+    name: Annotated[str, Meta(description="Name of the job.", extra_json_schema=_NOT_EMPTY)]
     gpus_per_instance: Annotated[
         int, Meta(description="GPUs each instance of the job asks for.", extra_json_schema=_POSITIVE)
     ]
@@ -183,7 +189,7 @@ def _decode(document: Document) -> NativeSnapshot:
 
 def _check_version(document: Document, found: object) -> None:
     if isinstance(found, str) and found != SCHEMA:
-        raise document.error("schema", f"expected {SCHEMA!r}, got {found!r}")
+        raise document.error("schema", f"expected {SCHEMA!r}, got {shown(found)}")
 
 
 def _node(node: NativeNode) -> SnapshotNode:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.kubernetes.devices import Device, device_of
-from oracle.snapshots.model import MAX_GPUS_PER_NODE
+from oracle.snapshots.model import MAX_GPUS_PER_NODE, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ def whole_number(place: Place, path: str, value: float | str | None) -> int:
         return 0
     amount = _amount(value)
     if amount is None or amount.denominator != 1 or amount < 0:
-        raise place.error(path, f"expected a whole number of devices, got {value!r}")
+        raise place.error(path, f"expected a whole number of devices, got {shown(value)}")
     return amount.numerator
 
 

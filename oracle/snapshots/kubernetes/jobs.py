@@ -9,7 +9,7 @@ from oracle.snapshots.kubernetes.ledger import natural_key
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from oracle.snapshots.kubernetes.pods import GpuPod
 
@@ -83,7 +83,7 @@ def job_names(pods: Iterable[GpuPod]) -> dict[JobKey, str]:
 
 
 def running_jobs(
-    pods: Iterable[GpuPod], names: Mapping[JobKey, str], frozen_nodes: Collection[str]
+    pods: Iterable[GpuPod], names: Mapping[JobKey, str], can_come_back: Callable[[GpuPod], bool]
 ) -> list[RunningJob]:
     """Return the jobs of pods that are on nodes, in natural order of their names.
 
@@ -93,15 +93,13 @@ def running_jobs(
         Pods with a node and a demand of at least 1.
     names
         A name for each job.
-    frozen_nodes
-        Nodes from which nothing may be moved.
+    can_come_back
+        Whether a pod, once evicted, could be put on a node of its pool again.
     """
     jobs: list[RunningJob] = []
     for key, members in _by_job(pods).items():
         instances = [
-            RunningInstance(
-                node=pod.node or "", gpus=pod.demand, movable=pod.is_movable and pod.node not in frozen_nodes
-            )
+            RunningInstance(node=pod.node or "", gpus=pod.demand, movable=pod.is_movable and can_come_back(pod))
             for pod in _numbered(members)
         ]
         jobs.append(RunningJob(name=names[key], instances=tuple(instances)))

@@ -26,7 +26,10 @@ _MEMORY = "nvidia.com/gpu.memory"
 _GKE_STRATEGY = "cloud.google.com/gke-gpu-sharing-strategy"
 _GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"
 _HAMI_NODE = "hami.io/node-nvidia-register"
-_MIG_PRODUCT = re.compile(r"-MIG-[0-9]")
+_MIG_STRATEGY = "nvidia.com/mig.strategy"
+_MIG_CONFIG = "nvidia.com/mig.config"
+_MIG_OFF = "all-disabled"
+_MIG_PRODUCT = re.compile(r"-MIG-(?:[0-9]|INVALID)")
 _SHARED_SUFFIX = "-SHARED"
 
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
@@ -138,7 +141,7 @@ def _standing(
     labels, annotations = metadata.labels or {}, metadata.annotations or {}
     devices = {device_of(key, options) for key, value in allocatable.items() if _is_some(value)}
     if NVIDIA in counted:
-        if _MIG_PRODUCT.search(labels.get(_PRODUCT) or "") or _GKE_PARTITION in labels:
+        if _are_slices(labels):
             return Standing.DIVIDED, why.NODES_MIG
         # Who asks for replicas by name (`--resource nvidia.com/gpu.shared`) shall have them counted.
         is_shared = _are_replicas(labels) or _HAMI_NODE in annotations or _is_some(allocatable.get(NVIDIA_SHARED))
@@ -151,6 +154,18 @@ def _standing(
     if Device.SHARED in devices:
         return Standing.NONE, why.NODES_SHARED
     return Standing.NONE, why.NODES_UNCOUNTED if Device.UNCOUNTED in devices else why.NODES_WITHOUT_GPUS
+
+
+def _are_slices(labels: Mapping[str, str | None]) -> bool:
+    """Return whether each GPU that is offered is, or may be, a part of one, cut out by MIG.
+
+    With the strategy "single" MIG devices go by the name of whole GPUs. Every node of the cluster has the label of the
+    strategy, with MIG or without. The product names the size of the devices, but it is feature discovery that says so,
+    and it may lag behind or be off; where MIG is configured at all, nothing there counts as whole.
+    """
+    if _MIG_PRODUCT.search(labels.get(_PRODUCT) or "") or _GKE_PARTITION in labels:
+        return True
+    return labels.get(_MIG_STRATEGY) == "single" and (labels.get(_MIG_CONFIG) or _MIG_OFF) != _MIG_OFF
 
 
 def _are_replicas(labels: Mapping[str, str | None]) -> bool:

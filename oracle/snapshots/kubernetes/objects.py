@@ -139,6 +139,12 @@ class ResourceClaim(KubernetesObject, frozen=True):
     name: str = ""
 
 
+class SchedulingGate(KubernetesObject, frozen=True):
+    """A reason for which the scheduler does not look at the pod yet; whoever put it there takes it away."""
+
+    name: str = ""
+
+
 class PodSpec(KubernetesObject, frozen=True):
     """What a pod asks for, and the node it is bound to."""
 
@@ -149,6 +155,7 @@ class PodSpec(KubernetesObject, frozen=True):
     init_containers: list[Container] | None = None
     tolerations: list[Toleration] | None = None
     resource_claims: list[ResourceClaim] | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
 
 
 class PodStatus(KubernetesObject, frozen=True):

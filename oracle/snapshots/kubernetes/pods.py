@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from oracle.snapshots.kubernetes import ledger as why
 from oracle.snapshots.kubernetes.demand import read_demands
 from oracle.snapshots.kubernetes.devices import MIG_PREFIX, Device
+from oracle.snapshots.model import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -150,6 +151,9 @@ def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger)
     if node is None and metadata.deletion_timestamp is not None:
         ledger.add(why.PODS_LEAVING, name)
         return None
+    if node is None and pod.spec.scheduling_gates:
+        ledger.add(why.PODS_GATED, name)
+        return None
     return GpuPod(
         place=place,
         namespace=namespace,
@@ -198,7 +202,7 @@ def _phase(place: Place, pod: Pod) -> str:
     # The API server sets the phase of every pod to Pending; a pod that never met one has none.
     phase = (pod.status.phase if pod.status else None) or _PENDING
     if phase not in _PHASES:
-        raise place.error("status.phase", f"expected one of {', '.join(sorted(_PHASES))}, got {phase!r}")
+        raise place.error("status.phase", f"expected one of {', '.join(sorted(_PHASES))}, got {shown(phase)}")
     return phase
 
 

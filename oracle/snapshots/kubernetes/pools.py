@@ -12,6 +12,9 @@ The label says which GPUs are alike. Two things divide the nodes of one label fu
   - none does: the node is closed, as if it were cordoned. A toleration of everything is no sign to the contrary.
 
   Where there is no GPU pod, there is nobody to keep away, and the node is open.
+
+A pod may be on a node that would not take it today: the taint or the label came later. It cannot move, since no node
+of its pool would take it either.
 """
 
 from __future__ import annotations
@@ -57,8 +60,14 @@ class Pools:
 
     of_node: Mapping[str, str]
     closed_by: Mapping[str, str]
+    _placed: Mapping[str, _Compartment]
     _names: Mapping[_Compartment, str]
     _left_out: Collection[str]
+
+    def would_take(self, pod: GpuPod, pool_label: str) -> bool:
+        """Return whether the nodes of a running pod's pool are such as would take the pod, were it to come anew."""
+        compartment = self._placed[pod.node or ""]
+        return _required_label(pod, pool_label) in {None, compartment.label} and compartment.takes(pod)
 
     def for_waiting(self, pod: GpuPod, pool_label: str, ledger: Ledger) -> tuple[bool, str | None]:
         """Return whether some pool may take a waiting pod, and which one; None is any.
@@ -66,7 +75,7 @@ class Pools:
         A pod that may use several pools of one label gets the one set aside for it: that is what tolerations are
         written for. Where a pod may use several pools without naming any, but not all, the model has no word for it.
         """
-        label = required_value(pod.spec, pool_label)
+        label = _required_label(pod, pool_label)
         candidates = [c for c in self._names if label in {None, c.label}]
         if not candidates:
             if label in self._left_out:
@@ -117,9 +126,16 @@ def divide(
     return Pools(
         of_node={node: names[compartment] for node, compartment in placed.items()},
         closed_by={node.name: _listed(node.taints & closing) for node in nodes if node.taints & closing},
+        _placed=placed,
         _names=names,
         _left_out={node.pool_label for node in left_out if node.pool_label} - {c.label for c in names},
     )
+
+
+def _required_label(pod: GpuPod, pool_label: str) -> str | None:
+    # Nodes whose label is empty are in the default pool.
+    label = required_value(pod.spec, pool_label)
+    return DEFAULT_POOL if label == "" else label
 
 
 def _judge(

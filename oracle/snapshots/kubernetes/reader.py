@@ -15,7 +15,7 @@ from oracle.snapshots.kubernetes.objects import Node, Pod
 from oracle.snapshots.kubernetes.pods import Use, full_name, read_pod
 from oracle.snapshots.kubernetes.pools import divide
 from oracle.snapshots.kubernetes.sharing import gpus_taken
-from oracle.snapshots.model import Snapshot, SnapshotError, SnapshotNode
+from oracle.snapshots.model import Snapshot, SnapshotError, SnapshotNode, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +105,11 @@ def read_kubernetes(documents: Sequence[Document], options: KubernetesOptions = 
     names = job_names([*pods.running, *pods.waiting])
     return Snapshot.build(
         nodes=_snapshot_nodes(nodes, pods.sharing, pools, mixed, ledger),
-        jobs=running_jobs(pods.running, names, mixed),
+        jobs=running_jobs(
+            pods.running,
+            names,
+            lambda pod: pod.node not in mixed and pools.would_take(pod, options.pool_label),
+        ),
         pending=pending_jobs([(pod, pool) for pod, is_placeable, pool in waiting if is_placeable], names),
         skipped=ledger.entries(),
     )
@@ -133,7 +137,7 @@ def _add_node(found: _Input, item: Item, options: KubernetesOptions) -> None:
     node = read_node(item.place, item.decode(Node), options)
     if node.name in found.nodes:
         first = found.nodes[node.name].place
-        raise item.place.error("metadata.name", f"node {node.name!r} is listed twice, first at {first}")
+        raise item.place.error("metadata.name", f"node {shown(node.name)} is listed twice, first at {first}")
     found.nodes[node.name] = node
 
 
@@ -141,7 +145,7 @@ def _add_pod(found: _Input, item: Item, options: KubernetesOptions, ledger: Ledg
     pod = item.decode(Pod)
     name = full_name(item.place, pod.metadata)
     if name in found.pod_places:
-        problem = f"pod {'/'.join(name)!r} is listed twice, first at {found.pod_places[name]}"
+        problem = f"pod {shown('/'.join(name))} is listed twice, first at {found.pod_places[name]}"
         raise item.place.error("metadata.name", problem)
     found.pod_places[name] = item.place
     gpu_pod = read_pod(item.place, pod, options, ledger)
@@ -172,7 +176,7 @@ def _sort(found: _Input, ledger: Ledger) -> _Sorted:
     for pod in found.pods:
         node = found.nodes.get(pod.node) if pod.node is not None else None
         if pod.node is not None and node is None:
-            problem = f"no node is named {pod.node!r}; were all nodes printed ({_BOTH})?"
+            problem = f"no node is named {shown(pod.node)}; were all nodes printed ({_BOTH})?"
             raise pod.place.error("spec.nodeName", problem)
         if node is not None and node.standing is Standing.DIVIDED:
             ledger.add(why.PODS_ON_LEFT_OUT, pod.name)

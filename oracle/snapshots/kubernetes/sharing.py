@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from oracle.snapshots.kubernetes.devices import PERCENTAGES, VOLCANO_NUMBER
 from oracle.snapshots.kubernetes.pods import GPU_FRACTION, GPU_INDEX, GPU_MEMORY, Use
-from oracle.snapshots.model import MAX_GPUS_PER_NODE
+from oracle.snapshots.model import MAX_GPUS_PER_NODE, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def _annotated_count(pod: GpuPod) -> int:
 
 
 def _annotation_error(pod: GpuPod, key: str, expected: str, got: str) -> Exception:
-    return pod.place.error(f'metadata.annotations["{key}"]', f"expected {expected}, got {got!r}")
+    return pod.place.error(f'metadata.annotations["{key}"]', f"expected {expected}, got {shown(got)}")
 
 
 def _decimal(text: str) -> Fraction | None:

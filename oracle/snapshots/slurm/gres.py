@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from oracle.snapshots.model import shown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -144,7 +146,7 @@ def parse_tres(text: str | None) -> Devices:
     if totals:
         untyped = max(totals) - sum(item.count for item in typed)
         if untyped < 0:
-            raise GresError(f"gres/gpu={max(totals)} is less than the GPUs of its types in {text!r}")
+            raise GresError(f"gres/gpu={max(totals)} is less than the GPUs of its types in {shown(text)}")
         if untyped:
             whole[UNTYPED] = untyped
     shares = Counter[str]()
@@ -165,14 +167,16 @@ def _item(entry: str) -> _Item:
     """Return one entry taken apart: ``[gres/]name[:type][:count][(detail)]``, or with ``=`` before the count."""
     body, parenthesis, rest = _PREFIX.sub("", entry.strip(), count=1).replace(":(null)", "").partition("(")
     if parenthesis and not (rest.endswith(")") and rest.count(")") == 1 and "(" not in rest):
-        raise GresError(f"the parentheses in {entry!r} do not match")
+        raise GresError(f"the parentheses in {shown(entry)} do not match")
     name, *values = re.split("[:=]", body)
     values = [value for value in values if value != "no_consume"]
     count = _COUNT.fullmatch(values[-1]) if values else None
     if count is not None:
         values.pop()
     if name == _GPU and (not _is_type(values, counted=count is not None) or ("=" in body and count is None)):
-        raise GresError(f"{entry!r} is no number of GPUs, expected gpu:COUNT or gpu:TYPE:COUNT with a whole number")
+        raise GresError(
+            f"{shown(entry)} is no number of GPUs, expected gpu:COUNT or gpu:TYPE:COUNT with a whole number"
+        )
     return _Item(entry, name, ":".join(values), 1 if count is None else _number(count), parenthesis + rest)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from oracle.snapshots.document import decode_json
+from oracle.snapshots.model import shown
 from oracle.snapshots.slurm.gres import is_nothing
 from oracle.snapshots.slurm.records import (
     JOB_COMMAND,
@@ -141,7 +142,7 @@ def read_json(document: Document) -> Records:
     if probe.errors:
         first = probe.errors[0]
         text = first if isinstance(first, str) else first.description or first.error or ""
-        raise document.error("errors[0]", f"Slurm itself reports an error, so this is no full answer: {text!r}")
+        raise document.error("errors[0]", f"Slurm itself reports an error, so this is no full answer: {shown(text)}")
     # A job has "nodes" too (a hostlist), so that "job_id" is asked first.
     if _present(probe.job_id):
         return Records(jobs=[_job_record(document, "", decode_json(document, _Job))])
@@ -247,7 +248,7 @@ def _number(place: JsonPlace, key: str, value: _Number) -> int | None:
     if value is None or value >= _UNSET_FROM:
         return None
     if value != int(value) or value < 0:
-        raise place.error(key, f"expected a whole number, got {value}")
+        raise place.error(key, f"expected a whole number, got {shown(value)}")
     return int(value)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Skipped, Snapshot
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Skipped, Snapshot, shown
 from oracle.snapshots.slurm.gres import UNTYPED
 from oracle.snapshots.slurm.holdings import holding_of
 from oracle.snapshots.slurm.hosts import Host, partition_pool, type_pool
@@ -100,7 +100,7 @@ class _Assembly:
         pending: list[PendingJob] = []
         for job in self.jobs:
             if not is_known_job_state(job.states):
-                problem = f"job {job.name} is in a state of unknown meaning: {'+'.join(sorted(job.states))!r}"
+                problem = f"job {job.name} is in a state of unknown meaning: {shown('+'.join(sorted(job.states)))}"
                 raise job.place.error("job_state", f"{problem}; expected one of {', '.join(sorted(JOB_STATES))}")
             if holds_gpus(job.states):
                 running.extend(self._running(job))

@@ -3,6 +3,12 @@
 A record begins with NodeName= or JobId= and goes on to the next one; the two kinds may share a file. What users write
 themselves (job names, comments, commands) stands between Slurm's own fields without any quotes, so that those fields
 are looked for outside of it, and a field that seems to occur twice with two values is an error, not a choice.
+
+A text that is cut off must not pass for a smaller cluster with more free GPUs. scontrol prints the fields of
+`_NODE_ALWAYS` and `_JOB_ALWAYS` in every record, in all versions from 20.11 to 24.11, and the last of them stands
+behind all that tells who holds what; a record that lacks one is cut off. So may be a value at the very end of a text
+whose last line does not end. A text cut between two records is one of fewer jobs, or nodes: what the nodes report in
+use stays in use.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from oracle.snapshots.model import shown
 from oracle.snapshots.slurm.gres import is_nothing
 from oracle.snapshots.slurm.records import JobNumbers, JobRecord, NodeRecord, Records, TextPlace
 from oracle.snapshots.slurm.states import state_words
@@ -55,11 +62,15 @@ _JOB_FIELDS = {
     "AllocTRES": "tres_alloc_str",
     "NtasksPerN:B:S:C": "tasks_per_node",
     "JOB_GRES": "job_gres",
+    "MinCPUsNode": "minimum_cpus_per_node",
     "TresPerJob": "tres_per_job",
     "TresPerNode": "tres_per_node",
     "TresPerSocket": "tres_per_socket",
     "TresPerTask": "tres_per_task",
 }
+# Fields of every record, in the order in which they are printed.
+_NODE_ALWAYS = ("State", "CfgTRES", "AllocTRES")
+_JOB_ALWAYS = ("JobState", "NumNodes", "MinCPUsNode")
 # Free text begins here. A node has nothing else after it; a job has its TresPer... behind it when all is one line.
 _NODE_FREE = frozenset({"Reason", "Comment", "Extra"})
 _JOB_FREE = frozenset({
@@ -80,6 +91,9 @@ _NODE_TOKEN = _tokens({*_NODE_FIELDS, *_NODE_FREE})
 _JOB_TOKEN = _tokens({*_JOB_FIELDS, *_JOB_FREE, _JOB_NAME, "Nodes", "GRES"})
 
 
+_NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, "Nodes", "GRES"})
+
+
 @dataclass(slots=True)
 class _Block:
     """One record while it is read: values by their names in Slurm's JSON, and where each of them stood."""
@@ -92,7 +106,9 @@ class _Block:
         """Take a value; a second one for the same field must be the same."""
         if self.values.setdefault(key, value) != value:
             self.place.fields[key] = (name, line)
-            problem = f"a second value {value!r} beside {self.values[key]!r}; is it part of a name or a comment?"
+            problem = (
+                f"a second value {shown(value)} beside {shown(self.values[key])}; is it part of a name or a comment?"
+            )
             raise self.place.error(key, problem)
         self.place.fields.setdefault(key, (name, line))
 
@@ -107,7 +123,7 @@ class _Block:
         if not value or value == "*":
             return None
         if not re.fullmatch(r"[0-9]{1,18}", value):
-            raise self.place.error(key, f"expected a whole number, got {value!r}")
+            raise self.place.error(key, f"expected a whole number, got {shown(value)}")
         return int(value)
 
 
@@ -138,7 +154,8 @@ def read_text(document: Document) -> Records:
 def _blocks(document: Document, text: str) -> Iterator[_Block]:
     block: _Block | None = None
     is_job = False
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not `splitlines`: users' words may have a form feed or a separator of Unicode in them.
+    for number, line in enumerate(text.split("\n"), start=1):
         start = _RECORD_START.match(line)
         if start:
             if block is not None:
@@ -151,7 +168,26 @@ def _blocks(document: Document, text: str) -> Iterator[_Block]:
         else:
             _read_node_line(block, line, number)
     if block is not None:
+        _check_last_word(document, text)
         yield block
+
+
+def _check_last_word(document: Document, text: str) -> None:
+    """Refuse a text that stops without a line end in a field that matters, or in what could be the name of one."""
+    lines = text.split("\n")
+    if not lines[-1] or lines[-1][-1].isspace():
+        return
+    word = lines[-1].split()[-1]
+    name, equals, _ = word.partition("=")
+    if name in _NAMES if equals else any(known.startswith(word) for known in _NAMES):
+        problem = f"the text seems to be cut off in {shown(word)}: its last line has no end; print it again"
+        raise document.error(f"line {len(lines)}", problem)
+
+
+def _check_whole(block: _Block, what: str, always: tuple[str, ...], names: dict[str, str]) -> None:
+    for name in always:
+        if names[name] not in block.values:
+            raise block.place.error("", f"{what} has no {name}=, which scontrol always prints; is the text cut off?")
 
 
 def _read_node_line(block: _Block, line: str, number: int) -> None:
@@ -194,8 +230,9 @@ def _node_record(block: _Block) -> NodeRecord:
     name = block.get("name")
     if not name:
         raise block.place.error("name", "expected the name of a node")
+    _check_whole(block, f"node {shown(name)}", _NODE_ALWAYS, _NODE_FIELDS)
     if not block.get("state"):
-        raise block.place.error("", f"node {name} has no State=; is the text cut off?")
+        raise block.place.error("state", f"expected the state of node {shown(name)}")
     return NodeRecord(
         place=block.place,
         name=name,
@@ -213,8 +250,9 @@ def _job_record(block: _Block) -> JobRecord:
     job_id = block.number("job_id")
     if job_id is None:
         raise block.place.error("job_id", "expected the number of a job")
+    _check_whole(block, f"job {job_id}", _JOB_ALWAYS, _JOB_FIELDS)
     if not block.get("job_state"):
-        raise block.place.error("", f"job {job_id} has no JobState=; is the text cut off?")
+        raise block.place.error("job_state", f"expected the state of job {job_id}")
     min_nodes, max_nodes = _node_range(block)
     return JobRecord(
         place=block.place,
@@ -259,7 +297,7 @@ def _node_range(block: _Block) -> tuple[int | None, int | None]:
     text = block.get("node_count")
     match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
     if text and match is None:
-        raise block.place.error("node_count", f"expected a number of nodes or a range, got {text!r}")
+        raise block.place.error("node_count", f"expected a number of nodes or a range, got {shown(text)}")
     if match is None:
         return None, None
     return int(match[1]), int(match[2]) if match[2] else None

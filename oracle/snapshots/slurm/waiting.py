@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oracle.snapshots.model import shown
 from oracle.snapshots.slurm.gres import UNTYPED, Devices
 from oracle.snapshots.slurm.records import gres_at, tres_at
 
@@ -174,5 +175,5 @@ def _task_ranges(job: JobRecord, text: str) -> Iterator[range]:
 
 
 def _no_tasks(job: JobRecord) -> SnapshotError:
-    problem = f"expected the tasks of an array, such as 1-10%4 or 3,7, got {job.numbers.tasks!r}"
+    problem = f"expected the tasks of an array, such as 1-10%4 or 3,7, got {shown(job.numbers.tasks)}"
     return job.place.error("array_task_string", problem)

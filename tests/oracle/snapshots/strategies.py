@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 
-NAMES = st.one_of(st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,8}[a-z0-9])?", fullmatch=True), st.text(max_size=6))
-POOLS = st.sampled_from(["default", "h100", "a100", 'é "\\\n', ""])
+NAMES = st.one_of(st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,8}[a-z0-9])?", fullmatch=True), st.text(min_size=1, max_size=6))
+POOLS = st.sampled_from(["default", "h100", "a100", 'é "\\\n'])
 
 
 @st.composite

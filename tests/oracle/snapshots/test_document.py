@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -107,6 +108,8 @@ class TestJson:
             (b" \n", "f: not valid JSON: the input is empty"),
             (b'{"a": [1, 2', "f: not valid JSON: Input data was truncated"),
             (b'{"a": [1]} x', "f: not valid JSON: JSON is malformed: trailing characters (byte 12)"),
+            (b'{"a": [1]}\n{"a": [2]}\n', "f: not valid JSON: a second JSON document begins at byte 12; give the"),
+            (b'{"a": [1]}[]', "f: not valid JSON: a second JSON document begins at byte 11; give the documents as sep"),
             (b'{"a": [1,]}', "f: not valid JSON: JSON is malformed: trailing comma in array (byte 9)"),
             (b'{"name": "\xff"}', "f: not valid JSON: Invalid UTF-8 encoded string"),
             (b'{"else": ' + b"[" * 200_000, "f: nested too deep to be a snapshot"),
@@ -120,6 +123,10 @@ class TestJson:
         assert str(caught.value).startswith(message)
 
 
+# What YAML takes as it stands, between quotes.
+_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_categories=["Cc", "Cs"]), max_size=6)
+
+
 class TestYaml:
     """YAML as kubectl prints it, and nothing that could unfold to more."""
 
@@ -130,8 +137,111 @@ class TestYaml:
         assert decode_yaml(Document("f", b"at: 2024-01-01T00:00:00Z\n")) == [{"at": "2024-01-01T00:00:00Z"}]
 
     @pytest.mark.parametrize(
+        "word",
+        [
+            *(
+                "=",
+                "==",
+                "<",
+                "<<",
+                "<>",
+                "0x_",
+                "0b_",
+                "-0x_",
+                "0x1F",
+                "0b1",
+                "0o7",
+                "010",
+                "-010",
+                "1_000",
+                "+5",
+                "0-1",
+            ),
+            *(
+                "1:30",
+                "12:30:45",
+                "1:30.5",
+                "yes",
+                "no",
+                "On",
+                "off",
+                "y",
+                "N",
+                "tRUE",
+                "nULL",
+                "2024-01-01",
+                "2024-99-99",
+            ),
+            *(".inf", "-.INF", ".nan", "1e3", "1e+06", "1.", ".5"),
+        ],
+    )
+    def test_words_that_json_does_not_have_are_strings(self, word: str) -> None:
+        assert decode_yaml(Document("f", word.encode())) == [word]
+        assert decode_yaml(Document("f", f"a: {word}".encode())) == [{"a": word}]
+
+    @given(st.text("0123456789_xob:.eE+-=<~yYnNoOfFsStTrRuUaAlL", min_size=1, max_size=8))
+    def test_any_word_is_what_json_says_or_itself(self, word: str) -> None:
+        text = f"- {word}\n"
+        if word[0] in "-:" and word[1:2] in {"", ":"}:
+            return  # a sequence or a mapping
+        try:
+            (found,) = decode_yaml(Document("f", text.encode()))
+        except SnapshotError as error:
+            assert "not valid YAML" in str(error)  # noqa: PT017 - `a:` and the like have a meaning of their own
+            return
+        assert isinstance(found, list)
+        if isinstance(found[0], dict | list):
+            return
+        assert found[0] == self.meaning(word)
+
+    def meaning(self, word: str) -> object:
+        """Return what a word without quotes is: JSON's value, in the three spellings of YAML 1.2, else the word."""
+        if word.lower() in {"true", "false", "null"} and word in {word.lower(), word.upper(), word.capitalize()}:
+            return json.loads(word.lower())
+        if word == "~":
+            return None
+        try:
+            value: object = json.loads(word)
+        except ValueError:
+            return word
+        return value if isinstance(value, int) or "." in word else word
+
+    @given(
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | _TEXT
+            | st.sampled_from(["<<", "=", "1:30", "0x_", "yes", "010"]),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+        )
+    )
+    def test_json_is_read_as_what_it_is(self, value: object) -> None:
+        assert decode_yaml(Document("f", json.dumps({"a": value}, ensure_ascii=False).encode())) == [{"a": value}]
+
+    def test_a_number_of_any_length_is_a_number_or_an_error(self) -> None:
+        assert decode_yaml(Document("f", b"a: " + b"9" * 4300)) == [{"a": int("9" * 4300)}]
+        with pytest.raises(SnapshotError, match=r"^f: not valid YAML: '9{80}\.\.\.' is no number .* line 1, column 4$"):
+            decode_yaml(Document("f", b"a: " + b"9" * 4301))
+
+    @pytest.mark.parametrize(
+        "tag", ["int", "float", "bool", "null", "timestamp", "binary", "set", "omap", "merge", "str"]
+    )
+    @pytest.mark.parametrize("value", ["zz", "''", "0x_", "-", "2024-99-99", "[1]", "{a: 1}", "=", "1:2", "9" * 5000])
+    def test_tags_never_crash(self, tag: str, value: str) -> None:
+        try:
+            decode_yaml(Document("f", f"x: 1\na: !!{tag} {value}\n".encode()))
+        except SnapshotError as error:
+            assert str(error).startswith("f: not valid YAML: ")  # noqa: PT017 - a few are valid
+            assert "line 2" in str(error)  # noqa: PT017
+            assert len(str(error)) < 400  # noqa: PT017
+
+    @pytest.mark.parametrize(
         ("content", "message"),
         [
+            (b"a: !!int zz", "f: not valid YAML: 'zz' is no int in"),
+            (b"a: !!timestamp 2024-99-99", "f: not valid YAML: could not determine a constructor for the tag"),
+            (b"a: {<<: {b: 1}}", "f: not valid YAML: merge keys (<<) are not accepted"),
             (b"a: &x [1]\nb: *x\n", "f: not valid YAML: the value at line 1 is used again by an alias"),
             (b"a: [1", "f: not valid YAML: "),
             (b"a: !!python/object/apply:os.system [echo]\n", "f: not valid YAML: could not determine a constructor"),
@@ -148,7 +258,9 @@ class TestYaml:
         assert str(caught.value).startswith(message)
         assert "\n" not in str(caught.value)
 
-    @given(st.binary(max_size=60) | st.text(alphabet="{}[]:-&*!|>'\"?,#% \n\ta0~=", max_size=40).map(str.encode))
+    @given(
+        st.binary(max_size=60) | st.text(alphabet="{}[]:-&*!|>'\"?,#% \n\ta0~=<_xbint.\\U", max_size=40).map(str.encode)
+    )
     def test_arbitrary_bytes(self, content: bytes) -> None:
         try:
             decode_yaml(Document("f", content))

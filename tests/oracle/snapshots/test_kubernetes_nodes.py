@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from oracle import measure
 from oracle.snapshots.kubernetes import KubernetesOptions
 from oracle.snapshots.kubernetes import ledger as why
 from oracle.snapshots.model import SnapshotError
@@ -236,6 +237,20 @@ class TestTaints:
         snapshot = read(*items)
         assert [(n.schedulable, n.pool) for n in snapshot.nodes] == [(True, "H100:team=a:NoSchedule"), (True, "H100")]
 
+    def test_a_pod_that_its_own_pool_would_not_take_again_stays(self) -> None:
+        team_a = tolerating("team")
+        items = [node(f"n{i}", taints=[taint("team", "a")]) for i in (1, 2, 3)]
+        items += [pod("b", node="n1", owner=("Job", "b")), pod("c", node="n2", owner=("Job", "c"))]
+        items += [pod("a", 8, node="n3", owner=("Job", "a"), tolerations=team_a)]
+        snapshot = read(*items)
+        assert {job.name: job.instances[0].movable for job in snapshot.jobs} == {
+            "default/a": True,
+            "default/b": False,
+            "default/c": False,
+        }
+        measurement = measure(snapshot)
+        assert (measurement.inherent_partial_nodes, measurement.sif) == (2, 0)
+
     def test_a_pool_that_is_tainted_throughout_keeps_its_name(self) -> None:
         items = [node("n0", taints=[taint("team", "a")]), pod("a", tolerations=tolerating("team")), pod("b")]
         assert (only_node(*items).schedulable, only_node(*items).pool) == (True, "default")
@@ -288,6 +303,24 @@ class TestPools:
         assert left_out(snapshot) == {}
         pools = [n.pool for n in read(node("n0"), node("n1", key=AMD), down).nodes]
         assert pools == ["default:nvidia.com/gpu", "default:amd.com/gpu", "default"]
+
+
+class TestStayingPools:
+    """A running pod that asks for another pool than it is in cannot move within that pool."""
+
+    @pytest.mark.parametrize(("wanted", "movable"), [("H100", True), ("A100", False), (None, True)])
+    def test_by_node_selector(self, wanted: str | None, movable: bool) -> None:
+        selector = {} if wanted is None else {PRODUCT: wanted}
+        instance = only_instance(node(labels={PRODUCT: "H100"}), pod(nodeSelector=selector))
+        assert instance.movable is movable
+
+    def test_the_empty_label_is_the_default_pool(self) -> None:
+        empty: Json = {"matchExpressions": [{"key": PRODUCT, "operator": "In", "values": [""]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [empty]}}
+        affinity = {"nodeAffinity": required}
+        snapshot = read(node(labels={PRODUCT: ""}), pod("a", affinity=affinity), pod("b", node=None, affinity=affinity))
+        assert snapshot.jobs[0].instances[0].movable
+        assert [job.pool for job in snapshot.pending] == ["default"]
 
 
 class TestWaitingPools:

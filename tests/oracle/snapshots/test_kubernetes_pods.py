@@ -133,9 +133,13 @@ class TestHolding:
         snapshot = read(node(), bound, unbound)
         assert (snapshot.used_gpus(), len(snapshot.pending)) == ({"n0": 2}, 1)
 
-    def test_a_waiting_pod_waits_even_if_gated(self) -> None:
-        waiting = only_pending(node(), pod(gpus=4, node=None, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}]))
-        assert (waiting.instances, waiting.gpus_per_instance) == (1, 4)
+    def test_gated_pods_are_listed_and_the_others_wait(self) -> None:
+        gates = [{"name": "kueue.x-k8s.io/admission"}]
+        gated, waiting = pod("a", 4, node=None, schedulingGates=gates), pod("b", 2, node=None, schedulingGates=[])
+        snapshot = read(node(), gated, waiting, pod("c", schedulingGates=gates), pod("d", 0, schedulingGates=gates))
+        assert [(job.instances, job.gpus_per_instance) for job in snapshot.pending] == [(1, 2)]
+        assert snapshot.used_gpus() == {"n0": 1}
+        assert left_out(snapshot)[why.PODS_GATED] == ("default/a",)
 
     def test_a_waiting_pod_that_is_being_deleted_does_not(self) -> None:
         assert read(node(), pod(node=None, deleted=True)).pending == ()

@@ -12,7 +12,7 @@ from oracle.snapshots.document import Document
 from oracle.snapshots.kubernetes import ledger as why
 from oracle.snapshots.kubernetes import read_kubernetes
 from oracle.snapshots.model import SnapshotError
-from tests.oracle.snapshots.kubernetes_objects import GPU, PRODUCT, Json, cpu_node, listing, node, pod, read
+from tests.oracle.snapshots.kubernetes_objects import GPU, PRODUCT, Json, cpu_node, left_out, listing, node, pod, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +89,23 @@ def test_every_node_and_pod_is_accounted_for(cluster: list[Json]) -> None:
     assert in_snapshot + len(mentioned) == len(cluster) - len(NODES)
     left_out = {item.partition(":")[0] for items in skipped for item in items}
     assert {n.name for n in snapshot.nodes} | left_out >= set(NODES)
+
+
+@given(
+    cluster=clusters(), mover=st.sampled_from(NODES), tolerant=st.booleans(), kind=st.sampled_from([GPU, "amd.com/gpu"])
+)
+def test_what_may_move_has_a_node_of_its_pool_that_would_take_it(
+    cluster: list[Json], mover: str, tolerant: bool, kind: str
+) -> None:
+    tolerations = [TEAM] if tolerant else []
+    snapshot = read(*cluster, pod("mover", node=mover, key=kind, owner=("Job", "m"), tolerations=tolerations))
+    tainted = {item["metadata"]["name"] for item in cluster if item["kind"] == "Node" and "taints" in item["spec"]}  # type: ignore[index,operator]  # plain JSON
+    closed = {item.partition(":")[0] for item in left_out(snapshot).get(why.CLOSED_BY_TAINT, ())}
+    for found in snapshot.jobs:
+        if found.name == "default/m" and found.instances[0].movable:
+            pools = {n.name: n.pool for n in snapshot.nodes}
+            like_it = {name for name, pool in pools.items() if pool == pools[mover]}
+            assert tolerant or like_it - (tainted - closed)
 
 
 @given(cluster=clusters(), text=st.text(max_size=8), cut=st.integers(0, 10_000))

@@ -257,6 +257,20 @@ class TestMig:
         labels = {PRODUCT: "NVIDIA-A100-SXM4-40GB", "nvidia.com/mig.strategy": "single"}
         assert only_node(node(labels=labels)).gpus == 8
 
+    @given(
+        strategy=st.sampled_from([None, "none", "single", "mixed"]),
+        config=st.sampled_from([None, "", "all-disabled", "all-1g.5gb", "all-enabled", "ours"]),
+        product=st.sampled_from([None, "H100", "H100-MIG-1g.5gb", "H100-MIG-INVALID"]),
+    )
+    def test_a_node_counts_as_whole_only_where_nothing_says_that_it_is_split(
+        self, strategy: str | None, config: str | None, product: str | None
+    ) -> None:
+        labels = {"nvidia.com/mig.strategy": strategy, "nvidia.com/mig.config": config, PRODUCT: product}
+        snapshot = read(node(labels={key: value for key, value in labels.items() if value is not None}), pod())
+        split = "MIG" in (product or "") or (strategy == "single" and config not in {None, "", "all-disabled"})
+        assert (why.NODES_MIG in left_out(snapshot)) is split
+        assert [n.gpus for n in snapshot.nodes] == ([] if split else [8])
+
     def test_devices_handed_out_by_annotation(self) -> None:
         item = pod(asked={"cpu": "1"}, annotations={"nvidia.com/mig-1g.5gb": "1"})
         snapshot = read(node(), item)

@@ -60,6 +60,7 @@ class Machine:
             "Partitions=main ",
             f"CfgTRES=cpu=64,gres/gpu={sum(count for _, count in self.gpus)}",
             "AllocTRES=",
+            "CurrentWatts=0 AveWatts=0",
         ]
 
 
@@ -110,6 +111,7 @@ class Work:
             f"ReqNodeList=(null) ExcNodeList=(null) NodeList={','.join(name for name, _ in self.held) or '(null)'}",
             f"NumNodes={nodes} NumCPUs=4 NumTasks={self.tasks or 'N/A'} CPUs/Task=1",
             *(f"  Nodes={node} CPU_IDs=0-3 Mem=0 GRES={gres}" for node, gres in self.held),
+            "MinCPUsNode=1 MinMemoryNode=0 MinTmpDiskNode=0",
             "Command=/bin/true State=DOWN",
             f"{name}={value}",
         ]

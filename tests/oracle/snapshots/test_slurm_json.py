@@ -55,7 +55,7 @@ class TestDocuments:
         assert read_slurm([document(value) for value in values]) == ONE
 
     def test_json_and_text(self) -> None:
-        nodes = text("NodeName=n1\n   Gres=gpu:a100:8\n   State=IDLE\n")
+        nodes = text("NodeName=n1\n   Gres=gpu:a100:8\n   State=IDLE\n   CfgTRES=gres/gpu=8\n   AllocTRES=\n")
         assert read_slurm([nodes, document({"jobs": [JOB]})]) == ONE
 
     def test_an_empty_cluster_is_a_result(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NO_JOBS = Document("no jobs", b'{"jobs": []}')
 NO_NODES = Document("no nodes", b'{"nodes": []}')
 MADE_UP_NODE = text(
-    "NodeName=node1751\n   Gres=gpu:ampere:8(S:0-1)\n   State=MIXED\n   CfgTRES=gres/gpu=8\n", "node.txt"
+    "NodeName=node1751\n   Gres=gpu:ampere:8(S:0-1)\n   State=MIXED\n   CfgTRES=gres/gpu=8\n   AllocTRES=\n", "node.txt"
 )
 TABLES = {
     "datadog_sinfo_gres_2505.txt": "sinfo",
@@ -123,7 +123,8 @@ class TestPairs:
 
     def test_a_job_on_eight_nodes(self, folder: Path) -> None:
         numbers = (1433, 1787, 1795, 1854, 1889, 1890, 1968, 1969)
-        nodes = text("".join(f"NodeName=node{n}\n   Gres=gpu:ampere:8\n   State=ALLOCATED\n\n" for n in numbers))
+        rest = "   Gres=gpu:ampere:8\n   State=ALLOCATED\n   CfgTRES=gres/gpu=8\n   AllocTRES=gres/gpu=8\n\n"
+        nodes = text("".join(f"NodeName=node{n}\n{rest}" for n in numbers))
         snapshot = read_slurm([nodes, *documents(folder, "gcm_scontrol_show_job_d__multi_node.txt")])
         assert held(snapshot) == {"8401413": [(f"node{n}", 8) for n in numbers]}
 

@@ -63,6 +63,7 @@ JobId=77 JobName=sweep
    ReqTRES=cpu=8,mem=120G,node=2,billing=99,gres/gpu=8
    AllocTRES=(null)
    Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*
+   MinCPUsNode=4 MinMemoryNode=60G MinTmpDiskNode=0
    TresPerNode=gres/gpu:4
 
 """
@@ -96,7 +97,7 @@ class TestLayouts:
             [one_line(NODE) + one_line(JOB) + one_line(WAITING)],
             [one_line(NODE), JOB, one_line(WAITING)],
             [NODE.replace("\n", "\r\n"), JOB, WAITING],
-            ["$ scontrol show node -d\n" + NODE.replace("\n", "\n  "), JOB.replace("   ", "\t"), WAITING.strip()],
+            ["$ scontrol show node -d\n" + NODE.replace("\n", "\n  "), JOB.replace("   ", "\t"), WAITING[:-1]],
         ],
     )
     def test_read(self, texts: list[str]) -> None:
@@ -131,6 +132,9 @@ class TestUsersWords:
             "Requeue=0 BatchFlag=0 Priority=0",
             "JobId=5",
             "a=b",
+            "MinCPUsNode=1",
+            "x\x0cJobId=5",
+            "x\u2028JobId=5",
         ],
     )
     def test_job_names(self, words: str, layout: type[str]) -> None:
@@ -196,7 +200,7 @@ class TestDetails:
 
     def test_gres_without_nodes(self) -> None:
         assert "GRES=gpu:1 in line 20 has no Nodes= before it" in fault(
-            text(NODE + "JobId=1\n   JobState=RUNNING\n   GRES=gpu:1")
+            text(NODE + "JobId=1\n   JobState=RUNNING\n   GRES=gpu:1\n")
         )
 
 
@@ -208,9 +212,11 @@ class TestFields:
         [
             ("Gres=gpu:rtx8000:8(S:0-1)", "Gres=gpu:rtx8000:eight", "line 5: Gres: 'gpu:rtx8000:eight' is no number"),
             ("GresUsed=gpu:rtx8000:6(", "GresUsed=gpu:rtx8000:6((", "line 7: GresUsed: the parentheses"),
-            ("State=MIXED+DRAIN ", "", "line 1: node n1 has no State=; is the text cut off?"),
+            ("State=MIXED+DRAIN ", "", "line 1: node 'n1' has no State=, which scontrol always"),
+            ("State=MIXED+DRAIN ", "State= ", "line 11: State: expected the state of node 'n1'"),
+            ("JobState=RUNNING ", "JobState=N/A ", "line 21: JobState: expected the state of job 30214"),
             ("NodeName=n1", "NodeName=", "line 1: NodeName: expected the name of a node"),
-            ("JobState=RUNNING ", "", "line 18: job 30214 has no JobState=; is the text cut off?"),
+            ("JobState=RUNNING ", "", "line 18: job 30214 has no JobState=, which scontrol"),
             (
                 "JobState=RUNNING",
                 "JobState=DREAMING",
