@@ -1,0 +1,238 @@
+"""The table of merges against every way to divide the instances of two nodes between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compass_core import ClusterState, Instance, Job, Variant, compact
+from compass_core.merging import divisions
+from compass_core.model import shape_of
+from proofs.strategies import CAPACITIES, Region, cluster_states
+from tests.core.naive import Facts, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from compass_core.merging import Division
+
+Demands = tuple[int, ...]
+
+
+@cache
+def open_contents(capacity: int) -> tuple[Demands, ...]:
+    """Return the demands of every kind of open node of Σ⁺."""
+    return tuple(c for total in range(1, capacity) for c in partitions(total, total) if Facts.of(c, capacity).open)
+
+
+def partitions(total: int, largest: int) -> Iterator[Demands]:
+    if not total:
+        yield ()
+    for gpus in range(min(total, largest), 0, -1):
+        for rest in partitions(total - gpus, gpus):
+            yield (gpus, *rest)
+
+
+def parts(items: Demands) -> set[Demands]:
+    """Return every part of a multiset, grown item by item."""
+    found: set[Demands] = {()}
+    for item in items:
+        found |= {tuple(sorted((*part, item), reverse=True)) for part in found}
+    return found
+
+
+def what_moves(first: Demands, left: Demands) -> tuple[Demands, Demands]:
+    """Return what leaves the first node, and what comes, when it is to hold `left`."""
+    before, after = Counter(first), Counter(left)
+    return tuple((before - after).elements()), tuple((after - before).elements())
+
+
+@cache
+def can_be_carried_out(first_free: int, second_free: int, leaving: Demands, coming: Demands) -> bool:
+    """Whether some order of these moves over-books neither node."""
+    if not leaving and not coming:
+        return True
+    for at, gpus in enumerate(leaving):
+        rest = leaving[:at] + leaving[at + 1 :]
+        if gpus <= second_free and can_be_carried_out(first_free + gpus, second_free - gpus, rest, coming):
+            return True
+    for at, gpus in enumerate(coming):
+        rest = coming[:at] + coming[at + 1 :]
+        if gpus <= first_free and can_be_carried_out(first_free - gpus, second_free + gpus, leaving, rest):
+            return True
+    return False
+
+
+@cache
+def all_merges(first: Demands, second: Demands, capacity: int, *, unmixed: bool) -> dict[tuple[Demands, Demands], int]:
+    """Return every division that closes a node, adds no vacancy and can be carried out: what moves, and how many."""
+    vacancy = Facts.of(first, capacity).vacancy + Facts.of(second, capacity).vacancy
+    found: dict[tuple[Demands, Demands], int] = {}
+    everything = Counter(first + second)
+    for left in parts(first + second):
+        right = tuple((everything - Counter(left)).elements())
+        facts = [Facts.of(part, capacity) for part in (left, right)]
+        if any(f.reserved > capacity or f.used > capacity or (unmixed and f.mixed) for f in facts):
+            continue
+        if all(f.open for f in facts) or sum(f.vacancy for f in facts) > vacancy:
+            continue
+        leaving, coming = what_moves(first, left)
+        if can_be_carried_out(capacity - sum(first), capacity - sum(second), leaving, coming):
+            found[leaving, coming] = len(leaving) + len(coming)
+    return found
+
+
+def moved(division: Division) -> tuple[Counter[int], Counter[int]]:
+    return division.demands(from_first=True), division.demands(from_first=False)
+
+
+def check_pair(first: Demands, second: Demands, capacity: int, *, unmixed: bool) -> None:
+    table = divisions(shape_of(capacity, first), shape_of(capacity, second), unmixed=unmixed)
+    possible = all_merges(first, second, capacity, unmixed=unmixed)
+    assert table
+    assert len(table[0].steps) == min(possible.values())
+    assert [len(d.steps) for d in table] == sorted(len(d.steps) for d in table)
+    listed = [moved(division) for division in table]
+    for division, (leaving, coming) in zip(table, listed, strict=True):
+        play(division, first, second, capacity)
+        key = tuple(sorted(leaving.elements(), reverse=True)), tuple(sorted(coming.elements(), reverse=True))
+        assert any((Counter(a), Counter(b)) == (leaving, coming) for a, b in possible), key
+    # Whatever instances cost, the table has the cheapest way: all that is possible moves at least what one entry moves.
+    for all_leaving, all_coming in possible:
+        assert any(a <= Counter(all_leaving) and b <= Counter(all_coming) for a, b in listed)
+    for one, other in product(listed, repeat=2):
+        assert one is other or not (one[0] <= other[0] and one[1] <= other[1])
+
+
+def play(division: Division, first: Demands, second: Demands, capacity: int) -> None:
+    """Carry out the steps in their order on two bags of demands."""
+    nodes = (Counter(first), Counter(second))
+    for from_first, gpus in division.steps:
+        source, destination = nodes if from_first else nodes[::-1]
+        assert source[gpus]
+        source[gpus] -= 1
+        destination[gpus] += 1
+        assert sum(g * n for g, n in destination.items()) <= capacity
+
+
+def is_pool(demands: Demands) -> bool:
+    return set(demands) == {1}
+
+
+def may_be_unmixed(first: Demands, second: Demands, capacity: int) -> bool:
+    """Whether COMPASS merges these two and asks for no mixed node: two pools, or two nodes of slots alone."""
+    apart = not any(Facts.of(demands, capacity).mixed for demands in (first, second))
+    return apart and is_pool(first) == is_pool(second)
+
+
+@pytest.mark.parametrize(("capacity", "kinds"), [(2, 1), (4, 5), (8, 33), (16, 453)])
+def test_number_of_kinds_of_open_node(capacity: int, kinds: int) -> None:
+    """The size of the table; recorded, so that a change of the model shows."""
+    assert len(open_contents(capacity)) == len(set(open_contents(capacity))) == kinds
+
+
+@pytest.mark.parametrize("capacity", [2, 4, 8])
+def test_every_pair_of_open_nodes(capacity: int) -> None:
+    for first, second in product(open_contents(capacity), repeat=2):
+        check_pair(first, second, capacity, unmixed=False)
+
+
+@pytest.mark.parametrize("capacity", [2, 4, 8])
+def test_every_pair_that_must_not_become_mixed(capacity: int) -> None:
+    pairs = [(a, b) for a, b in product(open_contents(capacity), repeat=2) if may_be_unmixed(a, b, capacity)]
+    assert pairs
+    for first, second in pairs:
+        check_pair(first, second, capacity, unmixed=True)
+
+
+@given(st.data())
+@settings(max_examples=settings().max_examples // 3)
+def test_pairs_of_sixteen(data: st.DataObject) -> None:
+    first, second = (data.draw(st.sampled_from(open_contents(16))) for _ in range(2))
+    unmixed = may_be_unmixed(first, second, 16) and data.draw(st.booleans())
+    check_pair(first, second, 16, unmixed=unmixed)
+
+
+def two_nodes(first: Demands, second: Demands, capacity: int) -> ClusterState:
+    placement = [(Job(f"a{i}", 1, g), [0]) for i, g in enumerate(first)]
+    placement += [(Job(f"b{i}", 1, g), [1]) for i, g in enumerate(second)]
+    return ClusterState.from_placement(placement, nodes=2, capacity=capacity)
+
+
+class TestMigrationCost:
+    """A merge takes the cheaper side; how many nodes end up open does not depend on what moving costs."""
+
+    @pytest.mark.parametrize(("dear", "moves"), [("a0", "b0"), ("b0", "a0")])
+    def test_the_cheaper_of_two_moves(self, dear: str, moves: str) -> None:
+        state = two_nodes((4,), (4,), 8)
+        out = compact(state, variant=Variant.EXACT, migration_cost=lambda x: 5.0 if x.job == dear else 1.0)
+        assert [m.instance.job for m in out.migrations] == [moves]
+
+    def test_two_cheap_moves_rather_than_one_dear(self) -> None:
+        state = two_nodes((4,), (2, 2), 8)
+        by_number = compact(state, variant=Variant.EXACT)
+        assert [m.instance.gpus for m in by_number.migrations] == [4]
+        by_cost = compact(state, variant=Variant.EXACT, migration_cost=lambda x: 9.0 if x.gpus == 4 else 1.0)
+        assert [m.instance.gpus for m in by_cost.migrations] == [2, 2]
+
+    @pytest.mark.parametrize("capacity", [4, 8, 16])
+    @given(data=st.data())
+    @settings(max_examples=settings().max_examples // 2)
+    def test_the_cheapest_of_all_divisions(self, data: st.DataObject, capacity: int) -> None:
+        """Against every division of the instances, identities told apart, costs arbitrary."""
+        small = [c for c in open_contents(capacity) if len(c) <= 5]
+        first, second = data.draw(st.sampled_from(small)), data.draw(st.sampled_from(small))
+        facts = [Facts.of(demands, capacity) for demands in (first, second)]
+        if any(f.vacancy for f in facts) and any(f.ones for f in facts):
+            return  # a vacancy is filled first, which is no merge
+        state = two_nodes(first, second, capacity)
+        everyone = [x for node in state.nodes for x in node.instances]
+        cost = dict(zip(everyone, data.draw(st.lists(st.integers(0, 9), min_size=10, max_size=10)), strict=False))
+        out = compact(state, variant=Variant.EXACT, migration_cost=lambda x: float(cost[x]))
+        paid = sum(cost[m.instance] for m in out.migrations)
+        assert paid == cheapest(first, second, capacity, cost)
+
+    @pytest.mark.parametrize("variant", [Variant.COMPASS, Variant.EXACT])
+    @pytest.mark.parametrize("capacity", CAPACITIES)
+    @given(data=st.data(), salt=st.integers(1, 50))
+    @settings(max_examples=settings().max_examples // 4)
+    def test_open_nodes_come_first(self, data: st.DataObject, salt: int, capacity: int, variant: Variant) -> None:
+        state = data.draw(cluster_states(capacity=capacity, region=Region.EXTENDED))
+
+        def dear(instance: Instance) -> float:
+            return (instance.index * 7 + len(instance.job) * 3 + instance.gpus) * salt % 11
+
+        plain = compact(state, variant=variant).state
+        weighed = compact(state, variant=variant, migration_cost=dear).state
+        assert open_by_kind(plain, variant) == open_by_kind(weighed, variant)
+
+
+def cheapest(first: Demands, second: Demands, capacity: int, cost: dict[Instance, int]) -> int:
+    """Return the least that any division can cost which closes a node and can be carried out."""
+    on_first = sorted((x for x in cost if x.job.startswith("a")), key=lambda x: cost[x])
+    on_second = sorted((x for x in cost if x.job.startswith("b")), key=lambda x: cost[x])
+    best = sum(cost.values()) + 1
+    for leaving, coming in all_merges(first, second, capacity, unmixed=False):
+        bill = 0
+        for standing, going in ((on_first, Counter(leaving)), (on_second, Counter(coming))):
+            for gpus, count in going.items():
+                bill += sum(cost[x] for x in [x for x in standing if x.gpus == gpus][:count])
+        best = min(best, bill)
+    return best
+
+
+def open_by_kind(state: ClusterState, variant: Variant) -> tuple[int, ...]:
+    """Return how many nodes are open, how many vacancies there are, and under COMPASS how many nodes are mixed."""
+    facts = [Facts.of(node.shape.demands, state.capacity) for node in state.nodes]
+    mixed = sum(f.mixed for f in facts) if variant is Variant.COMPASS else 0
+    return sum(f.open for f in facts), sum(f.vacancy for f in facts), mixed
+
+
+def test_widths_of_this_file_are_the_papers() -> None:
+    assert [width_of(g, 8) for g in range(1, 9)] == [1, 2, 4, 4, 8, 8, 8, 8]
