@@ -42,7 +42,7 @@ def fill_vacancies(draft: Draft) -> None:
     """
     while True:
         shapes = draft.state.shapes
-        vacant = [indexes.lowest for shape, indexes in shapes.items() if shape.vacancy]
+        vacant = [indexes.lowest for shape, indexes in shapes.items() if shape.fillable]
         if not vacant:
             return
         donors = [

@@ -34,10 +34,12 @@ class Draft:
     migration_cost: Callable[[Instance], float] = every_move_counts_one
     own_job: str | None = None
     """The job that arrives or departs. Its instances are not running, so moving them is free and goes unrecorded."""
+    drained: int | None = None
+    """The node being emptied, if one is: what is placed comes from there."""
     moves: list[Migration] = field(default_factory=list[Migration])
 
     def __post_init__(self) -> None:
-        if not isinstance(self.variant, Variant):
+        if type(self.variant) is not Variant:
             # Checked in spite of the types: a string would match no variant and act as a fourth one.
             raise VariantError(f"expected a Variant, got {self.variant!r}")
 
@@ -49,6 +51,12 @@ class Draft:
     def cost(self, instance: Instance) -> float:
         """Return what moving `instance` costs."""
         return 0.0 if instance.job == self.own_job else self.migration_cost(instance)
+
+    def add(self, instance: Instance, index: int) -> None:
+        """Place an instance; one that comes off a drained node has moved."""
+        if self.drained is not None:
+            self.moves.append(Migration(instance, self.drained, index, MoveReason.DRAIN))
+        self.state = self.state.add(instance, index)
 
     def move(self, instance: Instance, destination: int, reason: MoveReason) -> None:
         """Move an instance, and note it if it was running before the event."""

@@ -52,12 +52,14 @@ def check_abs(state: ClusterState) -> None:
 def check_saturation(state: ClusterState) -> None:
     """Check invariant I: while a 1-GPU instance stands outside every slot, no slot has a vacancy.
 
+    Nodes outside Σ⁺, whose slots ask for more than the node has, are left out: nothing is added to them.
+
     Raises
     ------
     InvariantViolation
         Names a node with a vacancy and one with a one.
     """
-    vacant = [indexes.lowest for shape, indexes in state.shapes.items() if shape.vacancy]
+    vacant = [indexes.lowest for shape, indexes in state.shapes.items() if shape.fillable]
     with_ones = [indexes.lowest for shape, indexes in state.shapes.items() if shape.ones]
     if vacant and with_ones:
         raise InvariantViolation(

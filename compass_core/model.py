@@ -127,6 +127,7 @@ class NodeShape:
     free: int  # GPUs nobody holds
     room: int  # GPUs outside every slot and one: what a new slot or one may take; negative outside Σ⁺
     partial: bool  # some but not all GPUs are held
+    fillable: bool  # it has a vacancy, and is inside Σ⁺: nothing is added to a node outside
     open: bool  # neither empty nor closed to new slots and ones: the nodes that Compact merges
     _hash: int = field(repr=False)
 
@@ -157,6 +158,7 @@ def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
     all_vacancies = sum(slot_vacancy(gpus, capacity) for gpus in anchors)
     ones = max(0, singles - all_vacancies)
     used = sum(demands)
+    vacancy = max(0, all_vacancies - singles)
     reserved = sum(slot_width(gpus, capacity) for gpus in anchors) + ones
     if not demands:
         kind = NodeKind.EMPTY
@@ -170,12 +172,13 @@ def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
         used=used,
         singles=singles,
         ones=ones,
-        vacancy=max(0, all_vacancies - singles),
+        vacancy=vacancy,
         reserved=reserved,
         kind=kind,
         free=capacity - used,
         room=capacity - reserved,
         partial=0 < used < capacity,
+        fillable=vacancy > 0 and reserved <= capacity,
         open=0 < reserved < capacity,
         # Of integers only: the order in which a hash map is walked must not depend on where objects lie in memory.
         _hash=hash((capacity, demands)),

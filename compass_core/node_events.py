@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from compass_core.compact import settle
 from compass_core.draft import Draft, every_move_counts_one
 from compass_core.errors import PlacementError, VariantError
-from compass_core.place import NoHostError, put
-from compass_core.steps import Migration, MoveReason, shortened
+from compass_core.place import NoHostError, put_all
+from compass_core.steps import Migration, shortened
 from compass_core.variant import Variant
 
 if TYPE_CHECKING:
@@ -100,16 +100,13 @@ def drain_node(
     others = state
     for instance in leaving:
         others = others.remove(instance)
-    draft = Draft(others.with_node_offline(index), variant, migration_cost)
+    draft = Draft(others.with_node_offline(index), variant, migration_cost, drained=index)
     try:
-        for instance in leaving:  # anchors first, largest first: their fillers then find the vacancies
-            put(draft, instance)
-            draft.moves.append(Migration(instance, index, draft.state.node_of(instance), MoveReason.DRAIN))
+        put_all(draft, leaving)  # anchors first, largest first: their fillers then find the vacancies
     except NoHostError:
         free = state.free_gpus - state.nodes[index].free
         reason = f"{state.nodes[index].used} GPUs have to leave node {index}, {free} are free on the others"
         return NodeOutcome(state, index, done=False, reason=reason)
-    settle(draft)
     return NodeOutcome(draft.state, index, shortened(state, tuple(draft.moves)))
 
 

@@ -12,7 +12,7 @@ from compass_core import printed
 from compass_core.compact import fill_vacancies, rehome_orphans, settle
 from compass_core.draft import Draft, every_move_counts_one
 from compass_core.outcome import Outcome
-from compass_core.place import put
+from compass_core.place import orphans, put, refuse_more_orphans
 from compass_core.steps import Placement, shortened
 from compass_core.variant import Variant
 
@@ -43,12 +43,15 @@ def place(
     PrintedUndefinedError
         Under PRINTED, where there is no node for it.
     """
+    state.check_instance(instance)
     draft = Draft(state, variant, migration_cost)
     if variant is Variant.PRINTED:
         printed.place(draft, instance)
     else:
+        before = orphans(draft)
         put(draft, instance)
         fill_vacancies(draft)
+        refuse_more_orphans(draft, before)
     moves = tuple(move for move in draft.moves if move.instance != instance)
     return Outcome(draft.state, placements=(Placement(instance, draft.state.node_of(instance)),), migrations=moves)
 

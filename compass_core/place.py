@@ -9,19 +9,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compass_core.compact import fill_vacancies, lowest_empty_node, merge_open_nodes
+from compass_core.compact import fill_vacancies, lowest_empty_node, merge_open_nodes, settle
 from compass_core.errors import PlacementError
 from compass_core.model import NodeKind, slot_width
 from compass_core.steps import MoveReason
 from compass_core.variant import Variant, may_become
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from compass_core.draft import Draft
     from compass_core.model import Instance
 
 
 class NoHostError(PlacementError):
     """No node may take the instance, whatever else moves within the rules of the variant."""
+
+
+def put_all(draft: Draft, instances: Iterable[Instance]) -> None:
+    """Place instances one after the other and settle.
+
+    Raises
+    ------
+    NoHostError
+        The variant has no place for all of them. EXACT has whenever the slots and ones of all instances fit the
+        cluster (claim C7); COMPASS whenever slots and ones fit on nodes of their own.
+    """
+    before = orphans(draft)
+    for instance in instances:
+        put(draft, instance)
+    settle(draft)
+    refuse_more_orphans(draft, before)
 
 
 def put(draft: Draft, instance: Instance) -> None:
@@ -33,19 +51,18 @@ def put(draft: Draft, instance: Instance) -> None:
     Raises
     ------
     NoHostError
-        The variant has no place for it. EXACT finds one whenever the slots and ones of all instances, this one
-        included, fit the cluster (claim C7); COMPASS whenever slots and ones fit on nodes of their own.
+        There is no node for it.
     """
     host = find_host(draft, instance.gpus)
     if host is None:
         fill_vacancies(draft)
         merge_open_nodes(draft)
         host = find_host(draft, instance.gpus)
-    if host is None and draft.variant is Variant.EXACT:
-        host = _exchange(draft, instance.gpus)
+    if host is None:
+        host = (_exchange if draft.variant is Variant.EXACT else _pool_to_fill_up)(draft, instance.gpus)
     if host is None:
         raise NoHostError(f"no node may take an instance of {instance.gpus} GPUs")
-    draft.state = draft.state.add(instance, host)
+    draft.add(instance, host)
 
 
 def find_host(draft: Draft, gpus: int) -> int | None:
@@ -62,6 +79,40 @@ def find_host(draft: Draft, gpus: int) -> int | None:
     if best is not None:
         return best[-1]
     return lowest_empty_node(draft) if draft.state.empty_nodes else None
+
+
+def _pool_to_fill_up(draft: Draft, gpus: int) -> int | None:
+    """Return the sparsest pool node that can hold the instance beside its ones, or None.
+
+    A node of both kinds is a passing state: the ones are fillers of the whole gang, and its later instances take what
+    this one leaves ({1, 1} and 2x3 make {3, 1, 3, 1}). `put_all` refuses the gang if they do not.
+    """
+    pools = [
+        (shape.ones, indexes.lowest)
+        for shape, indexes in draft.state.shapes.items()
+        if shape.kind is NodeKind.POOL and (after := shape.plus(gpus)) is not None and after.room >= 0
+    ]
+    return min(pools)[1] if pools else None
+
+
+def refuse_more_orphans(draft: Draft, before: int) -> None:
+    """Refuse a placement that left more ones beside slots than there were.
+
+    Raises
+    ------
+    NoHostError
+        It did.
+    """
+    if orphans(draft) > before:
+        raise NoHostError("slots and ones need nodes of their own, and there are too few")
+
+
+def orphans(draft: Draft) -> int:
+    """Return how many ones stand beside slots under COMPASS, where each waits for a home; 0 under EXACT."""
+    if draft.variant is Variant.EXACT:
+        return 0
+    shapes = draft.state.shapes.items()
+    return sum(shape.ones * len(indexes) for shape, indexes in shapes if shape.kind is NodeKind.MIXED)
 
 
 def _exchange(draft: Draft, gpus: int) -> int | None:

@@ -90,8 +90,9 @@ def place(draft: Draft, instance: Instance) -> None:
     if host is None:
         raise PrintedUndefinedError(f"Place: no slotted node has room {width}, and no node is empty")
     draft.state = draft.state.add(instance, host)
-    while draft.state.nodes[host].shape.vacancy and _draw_filler(draft, host):
-        pass
+    for _ in range(width - instance.gpus):
+        if draft.state.nodes[host].shape.fillable:
+            _draw_filler(draft, host)
 
 
 def remove(draft: Draft, instance: Instance, options: PrintedOptions = AS_PROSE) -> None:
@@ -99,7 +100,7 @@ def remove(draft: Draft, instance: Instance, options: PrintedOptions = AS_PROSE)
     index = draft.state.node_of(instance)
     draft.state = draft.state.remove(instance)
     if instance.gpus == 1:
-        if options.refill and draft.state.nodes[index].shape.vacancy:
+        if options.refill and draft.state.nodes[index].shape.fillable:
             _draw_filler(draft, index)
         return
     node = draft.state.nodes[index]
@@ -113,7 +114,7 @@ def remove(draft: Draft, instance: Instance, options: PrintedOptions = AS_PROSE)
 def _home_for_one(state: ClusterState, *, excluding: int | None, otherwise: int | None = None) -> int:
     """Return the node of the 1-GPU rule: a vacancy, else a partial pool node, else an empty node."""
     rules: tuple[Callable[[NodeShape], bool], ...] = (
-        lambda shape: shape.vacancy > 0,
+        lambda shape: shape.fillable,
         lambda shape: shape.kind is NodeKind.POOL and shape.room > 0,
     )
     for rule in rules:
@@ -126,13 +127,11 @@ def _home_for_one(state: ClusterState, *, excluding: int | None, otherwise: int 
     return home
 
 
-def _draw_filler(draft: Draft, host: int) -> bool:
-    """Move a 1-GPU instance from the first pool node into a vacancy on `host`; False where there is none."""
+def _draw_filler(draft: Draft, host: int) -> None:
+    """Move a 1-GPU instance from the first pool node, if there is one, into a vacancy on `host`."""
     pool = _lowest(draft.state, lambda shape: shape.kind is NodeKind.POOL)
-    if pool is None:
-        return False
-    draft.move(draft.state.nodes[pool].ones[-1], host, MoveReason.FILL)
-    return True
+    if pool is not None:
+        draft.move(draft.state.nodes[pool].ones[-1], host, MoveReason.FILL)
 
 
 def _lowest(state: ClusterState, wanted: Callable[[NodeShape], bool], excluding: int | None = None) -> int | None:

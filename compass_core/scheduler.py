@@ -8,7 +8,7 @@ from compass_core import printed
 from compass_core.compact import settle
 from compass_core.draft import Draft, every_move_counts_one
 from compass_core.outcome import Outcome
-from compass_core.place import NoHostError, put
+from compass_core.place import NoHostError, put_all
 from compass_core.refusal import Refusal
 from compass_core.steps import Placement, shortened
 from compass_core.variant import Variant
@@ -55,11 +55,9 @@ def arrive(
     else:
         draft = Draft(known, variant, migration_cost, own_job=job.name)
         try:
-            for instance in job.all_instances():
-                put(draft, instance)
+            put_all(draft, job.all_instances())
         except NoHostError:
             return Outcome(state, admitted=False, reason=Refusal.of(state, job))
-        settle(draft)
     placements = tuple(Placement(instance, draft.state.node_of(instance)) for instance in job.all_instances())
     return Outcome(draft.state, placements=placements, migrations=shortened(state, tuple(draft.moves)))
 

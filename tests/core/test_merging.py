@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compass_core import ClusterState, Instance, Job, Variant, compact
+from compass_core import ClusterState, Instance, Job, Variant, arrive, compact, depart
 from compass_core.merging import divisions
 from compass_core.model import shape_of
 from proofs.strategies import CAPACITIES, Region, cluster_states
@@ -173,6 +173,21 @@ class TestMigrationCost:
         state = two_nodes((4,), (4,), 8)
         out = compact(state, variant=Variant.EXACT, migration_cost=lambda x: 5.0 if x.job == dear else 1.0)
         assert [m.instance.job for m in out.migrations] == [moves]
+
+    @pytest.mark.parametrize(("dear", "moves"), [("a0", "b0"), ("b0", "a0")])
+    @pytest.mark.parametrize("variant", [Variant.COMPASS, Variant.EXACT])
+    def test_events_ask_for_it(self, dear: str, moves: str, variant: Variant) -> None:
+        """An arrival, and a departure, that have two half-full nodes to merge."""
+
+        def cost(instance: Instance) -> float:
+            return 5.0 if instance.job == dear else 1.0
+
+        state = two_nodes((4,), (4,), 8).with_node()[0]
+        arrival = arrive(state, Job("new", 1, 8), variant=variant, migration_cost=cost)
+        assert [m.instance.job for m in arrival.migrations] == [moves]
+        fuller = two_nodes((4, 4), (4,), 8)
+        departure = depart(fuller, "a1", variant=variant, migration_cost=cost)
+        assert [m.instance.job for m in departure.migrations] == [moves]
 
     def test_two_cheap_moves_rather_than_one_dear(self) -> None:
         state = two_nodes((4,), (2, 2), 8)

@@ -310,7 +310,6 @@ class TestAgainstTheTranscription:
         events = data.draw(event_lists(capacity=capacity, gpus=st.just(1) | st.sampled_from(alone)))
         self.follow(events, capacity, PrintedOptions(refill=refill), relabel=False)
 
-    @pytest.mark.xfail(reason="place draws fillers for the other slots of the node as well when refill is off")
     def test_a_friendly_anchor_draws_no_filler(self) -> None:
         """Place draws "up to w*(g) − g" fillers: none for 4. (With refill on, no pool stands beside a vacancy.)"""
         events = parse_events("1x3, 1x1, 1x1, -2, 1x4")
