@@ -17,6 +17,7 @@ import msgspec
 from compass_core.errors import CompassError
 from oracle.bounds import Argument, ArgumentError, LoadBound, SolverProof, load_bound, tree_bound
 from oracle.node_classes import Packing, PackingProblem, count_partial
+from oracle.reductions import Reductions, reductions_bound
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Certificate:
     packing: Packing
     partial_nodes: int
     lower_bound: int
-    argument: Argument
+    argument: Argument | Reductions
     status: Status
 
     @property
@@ -132,6 +133,8 @@ class Certificate:
         if isinstance(self.argument, LoadBound):
             return load_bound(self.problem)
         try:
+            if isinstance(self.argument, Reductions):
+                return reductions_bound(self.problem, self.argument)
             return tree_bound(self.problem, self.argument)
         except ArgumentError as error:
             raise CertificateError(f"the lower bound has no argument: {error}") from error

@@ -1,8 +1,8 @@
 """Φ*: the fewest partial nodes a pool can have, exactly, with a certificate (theory §4).
 
-Cheap things come first. A greedy packing that meets the load bound settles most pools without a solver; dual weights
-settle most others; CP-SAT is asked only for what is left, and a branch tree then turns its answer into a proof that
-needs no trust.
+Cheap things come first. Pools of 8-GPU nodes on which everything may move have a closed form. A greedy packing that
+meets the load bound settles most others without a solver; dual weights settle most of the rest; CP-SAT is asked only
+for what is left, and a branch tree then turns its answer into a proof that needs no trust.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from compass_core.errors import CompassError
 from oracle.bounds import Argument, LoadBound, SolverProof, load_bound
 from oracle.branching import find_tree, root_weights
 from oracle.certificate import Certificate, CertificateError, Status, check_packing
+from oracle.closed_form import closed_form_with_witness
 from oracle.greedy import greedy_packing
-from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial
+from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
 from oracle.pattern_model import OutOfTimeError, PatternModel
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 from oracle.solver import Deadline, Outcome, Row, SolverError, solve_integers
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from oracle.node_classes import Packing
     from oracle.solver import IntegerAnswer
 
+
+UNIFORM = NodeClass(8, 0, 8)
+"""A node of 8 GPUs on which everything may move."""
 
 # Solvers count in 64-bit integers and doubles; no cluster comes near.
 _MAX_INSTANCES = 10**9
@@ -170,6 +174,10 @@ def solve_pool(
         A solver returned nonsense.
     """
     deadline = Deadline(time_limit)
+    if start is not None:
+        check_packing(problem, start)
+    if is_uniform(problem):
+        return _by_closed_form(problem)
     search = _Search(problem, start, deadline)
     for step in (search.use_weights, search.use_integers, search.use_tree):
         if search.is_settled() or not deadline.is_open():
@@ -189,14 +197,39 @@ def solve_pool(
     )
 
 
+def is_uniform(problem: PackingProblem) -> bool:
+    """Whether all nodes have 8 GPUs and everything on them may move: what the closed form is for."""
+    return problem.classes == (UNIFORM,) and all(demand <= UNIFORM.capacity for demand, _ in problem.demands)
+
+
+def _by_closed_form(problem: PackingProblem) -> PoolOptimum:
+    """Return the optimum of free 8-GPU nodes: no search, however many instances there are (claims C8 and C9)."""
+    demands = dict(problem.demands)
+    settled = closed_form_with_witness([demands.get(gpus, 0) for gpus in range(1, UNIFORM.capacity + 1)])
+    idle = problem.nodes[0] - settled.nodes_in_use
+    if idle < 0:
+        raise InfeasibleError(
+            "the instances do not fit on the nodes, however they are placed: "
+            f"they need {settled.nodes_in_use} at least, there are {problem.nodes[0]}"
+        )
+    by_remainder = load_bound(problem) == settled.partial_nodes
+    certificate = Certificate(
+        problem=problem,
+        packing=packing({(0, pattern): nodes for pattern, nodes in (*settled.packing, ((), idle))}),
+        partial_nodes=settled.partial_nodes,
+        lower_bound=settled.partial_nodes,
+        argument=LoadBound() if by_remainder else settled.argument,
+        status=Status.OPTIMAL,
+    )
+    return PoolOptimum(certificate=certificate, empty_nodes=idle, empty_nodes_status=Status.OPTIMAL)
+
+
 class _Search:
     """What is known about one problem so far: the best packing, the best proved bound, and what a solver claims."""
 
     def __init__(self, problem: PackingProblem, start: Packing | None, deadline: Deadline) -> None:
         self.problem = problem
         self._deadline = deadline
-        if start is not None:
-            check_packing(problem, start)
         packings = [packed for packed in (greedy_packing(problem), start) if packed is not None]
         self._packing = min(packings, key=lambda packed: count_partial(problem, packed), default=None)
         self._lower: int = load_bound(problem)

@@ -8,11 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle.branching
 import oracle.exact
 from oracle.bounds import Branch, LoadBound, SolverProof, Weights
-from oracle.certificate import CertificateError, Status, check_packing
+from oracle.certificate import Certificate, CertificateError, Status, check_packing
 from oracle.exact import InfeasibleError, UndecidedError, WorkloadError, inherent_partial_nodes, solve_pool
 from oracle.node_classes import (
     NodeClass,
@@ -37,7 +39,15 @@ from oracle.solver import (
     solve_relaxation,
 )
 from tests.oracle import brute_force
-from tests.oracle.small_pools import GAP, clusters, no_bound, no_packing, snapshot_of, uniform
+from tests.oracle.small_pools import (
+    GAP,
+    clusters,
+    no_bound,
+    no_packing,
+    nothing_is_uniform,
+    snapshot_of,
+    uniform,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,6 +106,13 @@ def handicap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return which
 
 
+@pytest.fixture
+def without_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send uniform pools, too, through the search, whose stages they show best."""
+    monkeypatch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
+
+
+@pytest.mark.usefixtures("without_closed_form")
 class TestEveryStageIsExact:
     """What one stage of the search does not settle, the next ones settle to the same value."""
 
@@ -201,6 +218,7 @@ class TestUniformCluster:
             inherent_partial_nodes(counts, **options)
 
 
+@pytest.mark.usefixtures("without_closed_form")
 class TestOutOfTime:
     """Giving up is neither "optimal" nor "impossible": the status is UNKNOWN and both bounds are true."""
 
@@ -282,6 +300,7 @@ class TestOvercommittedNodes:
         optimum.certificate.verify()
 
 
+@pytest.mark.usefixtures("without_closed_form")
 class TestWhatSolversReturnIsChecked:
     def test_an_infeasible_program_is_not_called_invalid(self) -> None:
         # OR-Tools' MIP presolve turns "no packing without partial nodes" into a row with an empty domain here.
@@ -334,3 +353,26 @@ class TestTimeLimit:
         optimum = solve_pool(problem)
         assert optimum.status is Status.OPTIMAL
         optimum.certificate.verify()
+
+
+class TestClosedForm:
+    """Pools of 8-GPU nodes on which everything may move are settled without a search."""
+
+    @given(st.dictionaries(st.integers(1, 8), st.integers(1, 12)))
+    def test_as_the_search_finds(self, demands: dict[int, int]) -> None:
+        problem = uniform(demands, sum(demands.values()) or 1)
+        settled = solve_pool(problem)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
+            searched = solve_pool(problem)
+        assert (settled.partial_nodes, settled.empty_nodes) == (searched.partial_nodes, searched.empty_nodes)
+        assert settled.certificate.holds()
+        assert Certificate.from_json(settled.certificate.to_json()) == settled.certificate
+
+    def test_counts_beyond_any_solver(self) -> None:
+        counts = (655990405, 227490284, 241135646, 92603154, 241135642, 227490293, 655990406, 258539049)
+        assert inherent_partial_nodes(counts) == 12
+
+    def test_too_few_nodes_is_proved(self) -> None:
+        with pytest.raises(InfeasibleError, match="they need 2 at least, there are 1"):
+            inherent_partial_nodes((0, 0, 0, 0, 2), nodes=1)

@@ -14,7 +14,7 @@ from oracle.measurement import UnknownPoolError, measure
 from oracle.node_classes import constrained_problem, contents_by_pool, ideal_problem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
-from tests.oracle.small_pools import clusters, no_packing, snapshot_of
+from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -215,6 +215,7 @@ class TestOutOfTime:
 
     def test_bounds_instead_of_a_value(self, monkeypatch: pytest.MonkeyPatch) -> None:
         settled = measure(self.SNAPSHOT)
+        monkeypatch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
         monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
         hurried = measure(self.SNAPSHOT, time_limit=0)
         assert hurried.status is Status.UNKNOWN
