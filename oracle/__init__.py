@@ -1,14 +1,20 @@
 """Exact optima of GPU-cluster fragmentation: read a cluster's snapshot, measure it, prove the result.
 
-Importing this package loads no solver; solving does.
+Importing this package loads no solver; solving does. `plan` and `admit` are loaded when they are first asked for.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from oracle.certificate import Certificate, CertificateError, Status
 from oracle.exact import inherent_partial_nodes
 from oracle.measurement import Measurement, PoolMeasurement, measure
 from oracle.snapshots import Snapshot, SnapshotError, load_snapshot
+
+if TYPE_CHECKING:
+    from oracle.admission import admit
+    from oracle.planning import plan
 
 __all__ = [
     "Certificate",
@@ -18,7 +24,21 @@ __all__ = [
     "Snapshot",
     "SnapshotError",
     "Status",
+    "admit",
     "inherent_partial_nodes",
     "load_snapshot",
     "measure",
+    "plan",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "plan":
+        from oracle.planning import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
+
+        return plan
+    if name == "admit":
+        from oracle.admission import admit  # noqa: PLC0415 - as above
+
+        return admit
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

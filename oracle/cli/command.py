@@ -90,6 +90,11 @@ def add_snapshot_arguments(parser: Parser) -> None:
         help="file with the snapshot, or - for standard input; gzip is unpacked. Several files are the parts of one "
         "snapshot, such as nodes and pods",
     )
+    add_reader_arguments(parser)
+
+
+def add_reader_arguments(parser: Parser) -> None:
+    """Declare the arguments of `SnapshotOptions` but for the files."""
     parser.add_argument(
         "--format", choices=get_args(Format), help="format of the snapshot; told from the content if left out"
     )

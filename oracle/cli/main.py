@@ -11,9 +11,11 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from compass_core.errors import CompassError
+from oracle.cli.admit import ADMIT
 from oracle.cli.command import EXIT_STATUS_HELP, ExitStatus, Outcome, Parser, UsageError, printable
 from oracle.cli.convert import CONVERT, SCHEMA
 from oracle.cli.measure import MEASURE
+from oracle.cli.plan import PLAN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +23,17 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for a command stopped by Ctrl-C
 _TRACEBACK_VARIABLE = "SIFOPT_TRACEBACK"
 
-_DESCRIPTION = "Measure how fragmented a GPU cluster is, and how much of that could be avoided."
+_DESCRIPTION = "Measure how fragmented a GPU cluster is, and mend it with the fewest moves."
 
 _EPILOG = f"""examples:
   kubectl get nodes,pods -A -o json | sifopt measure -
   sifopt measure nodes.json squeue.json -o json
+  sifopt plan cluster.json
+  sifopt admit cluster.json --job 2x8
 
 {EXIT_STATUS_HELP}"""
 
-_COMMANDS = (MEASURE, CONVERT, SCHEMA)
+_COMMANDS = (MEASURE, PLAN, ADMIT, CONVERT, SCHEMA)
 
 
 class _VersionAction(argparse.Action):

@@ -10,11 +10,22 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compass_core import Job, Variant
 from oracle import inherent_partial_nodes
-from proofs.strategies import CAPACITIES, Arrival, Departure, Event, NodeEvent, NodeEventKind
-from tests.core.naive import seeded
+from proofs.strategies import (
+    CAPACITIES,
+    Arrival,
+    Departure,
+    Event,
+    NodeEvent,
+    NodeEventKind,
+    Region,
+    cluster_states,
+)
+from tests.core.naive import fewest_partial_nodes, seeded
 from tests.core.referee import PrintedReferee, Referee
 
 if TYPE_CHECKING:
@@ -154,6 +165,16 @@ def side_by_side(events: int, seed: int, record_property: Record) -> dict[Varian
     assert tallies[Variant.PRINTED].undefined > 0
     assert tallies[Variant.PRINTED].above_the_bound > 0
     return tallies
+
+
+@pytest.mark.parametrize("capacity", [2, 4, 8])
+@given(data=st.data())
+@settings(max_examples=settings().max_examples // 2)
+def test_two_ways_to_the_fewest_partial_nodes(data: st.DataObject, capacity: int) -> None:
+    """The naive search of these tests against the oracle, on any workload that fits, on as few nodes as hold it."""
+    state = data.draw(cluster_states(capacity=capacity, region=Region.ANY))
+    nodes = state.node_count
+    assert fewest_partial_nodes(state.counts, capacity, nodes) == by_the_oracle(state.counts, capacity, nodes)
 
 
 def test_three_variants_side_by_side(record_property: Record) -> None:

@@ -134,7 +134,7 @@ class TestPlace:
     ) -> None:
         region = Region.ABS if variant is Variant.COMPASS else Region.EXTENDED
         job = Job("new", 1, data.draw(demands(capacity)))
-        state = data.draw(cluster_states(capacity=capacity, region=region)).with_job(job)
+        state = data.draw(cluster_states(capacity=capacity, max_nodes=2, region=region)).with_job(job)
         try:
             out = place(state, job.instance(0), variant=variant)
         except NoHostError:

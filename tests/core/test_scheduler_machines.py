@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -31,7 +31,7 @@ from compass_core import (
     drain_node,
     fail_node,
 )
-from proofs.strategies import CAPACITIES, NodeEventKind, demands
+from proofs.strategies import CAPACITIES, NodeEventKind, demands, event_lists
 from tests.core.referee import PrintedReferee, Referee, all_it_says
 
 if TYPE_CHECKING:
@@ -144,3 +144,15 @@ def test_under_a_referee(variant: Variant, capacity: int) -> None:
     Configured.variant, Configured.capacity = variant, capacity
     examples = settings().max_examples // 2
     run_state_machine_as_test(Configured, settings=settings(max_examples=examples, stateful_step_count=40))
+
+
+@pytest.mark.parametrize("capacity", CAPACITIES)
+@given(data=st.data())
+def test_compass_with_friendly_demands_alone(data: st.DataObject, capacity: int) -> None:
+    """C5: powers of two above 1 leave no avoidable partial node, whatever comes and goes."""
+    friendly = st.sampled_from([g for g in (2, 4, 8, 16) if g <= capacity])
+    referee = Referee(Variant.COMPASS, 3, capacity)
+    for event in data.draw(event_lists(capacity=capacity, gpus=friendly, nodes=3)):
+        referee.play(event)
+        referee.check()
+        assert referee.model.partial_nodes == (1 if referee.model.used % capacity else 0)
