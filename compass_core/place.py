@@ -2,8 +2,8 @@
 
 The rule is the same for both repaired variants: a 1-GPU instance goes into a vacancy; otherwise the instance goes to
 the node that keeps the least room among those that may take it, otherwise to an idle node. What a node "may take" is
-`variant.may_become`. Where that fails EXACT makes room by exchanging blocks with ones (`_exchange`), and COMPASS puts an
-anchor beside ones that later instances of its gang will take as fillers (`_pool_to_fill_up`).
+`variant.may_become`. Where that fails EXACT makes room by exchanging blocks with ones (`_exchange`), and COMPASS puts
+an anchor beside ones that later instances of its gang will take as fillers (`_pool_to_fill_up`).
 """
 
 from __future__ import annotations

@@ -304,6 +304,26 @@ class TestExactAdmission:
         assert {m.reason for m in out.migrations} == {MoveReason.EXCHANGE}
         assert arrive(state, Job("c", 1, 6), variant=Variant.COMPASS).admitted is False
 
+    def test_a_block_changes_places_with_its_filler(self) -> None:
+        """Sixteen GPUs a node: {3, 1} leaves as a whole, and four ones come, for a slot of 16."""
+        state = cluster(2, (Job("p", 16, 1), [0] * 16), (Job("a", 1, 3), [1]), (Job("f"), [1]), capacity=16)
+        referee = Referee(Variant.EXACT, 0, 16)
+        referee.take_over(state)
+        assert referee.arrive(Job("c", 1, 12))
+        referee.check()
+        assert contents(referee.state) == [(3, *[1] * 13), (12, 1, 1, 1, 1)]
+
+    @pytest.mark.parametrize("small", [(2,), (3, 1), (4,), (3, 1, 2), (4, 2), (2, 2), (2, 2, 2), (4, 1, 1), (2, 1)])
+    def test_small_blocks_of_sixteen_make_way(self, small: tuple[int, ...]) -> None:
+        """Whatever stands on the one open node, an instance of all that is free gets in."""
+        placement = [(Job(f"s{i}", 1, g), [2]) for i, g in enumerate(small)]
+        state = cluster(3, (Job("p", 32, 1), [0] * 16 + [1] * 16), *placement, capacity=16)
+        for gpus in range(9, 17 - sum(small)):
+            referee = Referee(Variant.EXACT, 0, 16)
+            referee.take_over(state)
+            assert referee.arrive(Job("c", 1, gpus))
+            referee.check()
+
     @pytest.mark.parametrize("gpus", range(1, 9))
     def test_every_demand_at_a_full_cluster(self, gpus: int) -> None:
         """What is free is one GPU less or just enough, in fragments: the answer follows from the total."""
