@@ -81,12 +81,12 @@ class SnapshotOptions(argparse.Namespace):
     verbose: bool
 
 
-def add_snapshot_arguments(parser: Parser) -> None:
-    """Declare the arguments of `SnapshotOptions`."""
+def add_snapshot_arguments(parser: Parser, *, optional: bool = False) -> None:
+    """Declare the arguments of `SnapshotOptions`; with `optional` the command itself asks for the files."""
     parser.add_argument(
         "snapshots",
         metavar="SNAPSHOT",
-        nargs="+",
+        nargs="*" if optional else "+",
         help="file with the snapshot, or - for standard input; gzip is unpacked. Several files are the parts of one "
         "snapshot, such as nodes and pods",
     )

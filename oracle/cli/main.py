@@ -16,6 +16,7 @@ from oracle.cli.command import EXIT_STATUS_HELP, ExitStatus, Outcome, Parser, Us
 from oracle.cli.convert import CONVERT, SCHEMA
 from oracle.cli.measure import MEASURE
 from oracle.cli.plan import PLAN
+from oracle.cli.verify import VERIFY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ _EPILOG = f"""examples:
 
 {EXIT_STATUS_HELP}"""
 
-_COMMANDS = (MEASURE, PLAN, ADMIT, CONVERT, SCHEMA)
+_COMMANDS = (MEASURE, PLAN, ADMIT, VERIFY, CONVERT, SCHEMA)
 
 
 class _VersionAction(argparse.Action):

@@ -28,7 +28,7 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ([], "sifopt: expected a command: measure, convert, schema"),
+            ([], "sifopt: expected a command: measure, plan, admit, verify, convert, schema"),
             (["mesure"], "invalid choice: 'mesure'"),
             (["measure"], "sifopt measure: the following arguments are required: SNAPSHOT"),
             (["measure", "x", "-o", "xml"], "invalid choice: 'xml'"),

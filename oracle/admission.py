@@ -1,0 +1,326 @@
+"""Whether a waiting job can start: now, after some moves, or not at all - and in that case why.
+
+This is a question of its own: a cluster without an avoidable partial node may still need a move before a job can start,
+and one with many may need none (theory §4, Φ and admission).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from compass_core.errors import InvalidJobError
+from oracle.blockers import Waiting, find_blockers, free_gpus, takes_instances
+from oracle.certificate import Status
+from oracle.live_moves import NamedNodes, park_instead_of_stopping
+from oracle.live_search import Holding, LiveSpace, RoomFor, search_live
+from oracle.making_room import count_fitting, make_room, relocations
+from oracle.moves import MoveMode, MoveOrder, protect
+from oracle.node_classes import contents_by_pool
+from oracle.ordering import NoOrderError
+from oracle.rematching import order_interchangeably
+from oracle.replay import Occupancy, replay
+from oracle.room_model import groups_of
+from oracle.solver import Deadline, Outcome
+from oracle.timetable import in_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from oracle.blockers import Blocker
+    from oracle.making_room import Room
+    from oracle.moves import Move, Stop
+    from oracle.node_classes import NodeContent
+    from oracle.snapshots.model import Snapshot
+
+SCHEMA = "compass-abs/admit/1"
+
+
+class Verdict(StrEnum):
+    """Whether a job can start. UNKNOWN claims nothing: the search was given up."""
+
+    FITS_NOW = "fits_now"
+    FITS_AFTER = "fits_after"
+    CANNOT = "cannot"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placement:
+    """Where one instance of the waiting job would go."""
+
+    instance: int
+    node: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the placement as data for JSON."""
+        return {"instance": self.instance, "node": self.node}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The verdict on a waiting job, with what has to be done before it starts or what keeps it from starting.
+
+    Attributes
+    ----------
+    verdict
+        FITS_NOW, FITS_AFTER, CANNOT or UNKNOWN.
+    pool
+        The pool it would start in; None without one.
+    moves, stops
+        What has to be done first, sorted by step.
+    placements
+        A node for every instance, once that is done.
+    lower_bound
+        No way to let it start has fewer moves; without meaning if it cannot.
+    reason
+        One line.
+    proof
+        What rules out that it starts, or that it does so after fewer moves: weights of `oracle.room_bound`, a solver
+        with its version, a search.
+    blockers
+        What keeps it from starting, if it cannot.
+    """
+
+    verdict: Verdict
+    reason: str
+    proof: str = ""
+    pool: str | None = None
+    moves: tuple[Move, ...] = ()
+    stops: tuple[Stop, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    lower_bound: int = 0
+    blockers: tuple[Blocker, ...] = ()
+
+    @property
+    def migrations(self) -> int | None:
+        """Moves before it can start, those to a parking place included; None if it cannot, or if that is unknown."""
+        return len(self.moves) if self.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER} else None
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if the verdict is settled and its moves are fewest."""
+        settled = self.verdict is Verdict.CANNOT or self.migrations == self.lower_bound
+        return Status.OPTIMAL if settled and self.verdict is not Verdict.UNKNOWN else Status.UNKNOWN
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the content of ``sifopt admit -o json``."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict.value,
+            "pool": self.pool,
+            "migrations": self.migrations,
+            "lower_bound": self.lower_bound,
+            "status": self.status.value,
+            "moves": [move.to_json() for move in self.moves],
+            "stopped_first": [stop.to_json() for stop in self.stops],
+            "placements": [placement.to_json() for placement in self.placements],
+            "reason": self.reason,
+            "proof": self.proof,
+            "blockers": [blocker.to_json() for blocker in self.blockers],
+        }
+
+
+def admit(
+    snapshot: Snapshot,
+    *,
+    instances: int,
+    gpus: int,
+    pool: str | None = None,
+    moves: MoveMode | str = MoveMode.CHECKPOINT,
+    time_limit: float | None = None,
+    protected: Iterable[str] = (),
+    max_per_job_at_once: int | None = None,
+) -> Admission:
+    """Return whether a job of so many instances can start, after as few moves as possible.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    instances, gpus
+        The waiting job: its instances, and the GPUs of each.
+    pool
+        Its pool; None for any one pool, the best. In a pool without nodes it cannot start.
+    moves
+        Whether an instance may be stopped before its destination is free (`checkpoint`), or every move must go into
+        free space (`live`).
+    time_limit
+        Seconds of wall time; None for as long as it takes. What is not settled by then is UNKNOWN.
+    protected
+        Jobs and namespaces of which nothing is moved.
+    max_per_job_at_once
+        At most so many instances of one job may be stopped or moving at a time.
+
+    Raises
+    ------
+    InvalidJobError
+        The job asks for less than one instance or one GPU.
+    UnknownJobError
+        A protected name stands for nothing that runs.
+    ValueError
+        `moves` is no such mode, or `max_per_job_at_once` is below 1.
+    """
+    if instances < 1 or gpus < 1:
+        raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {instances} of {gpus}")
+    if max_per_job_at_once is not None and max_per_job_at_once < 1:
+        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {max_per_job_at_once}")
+    mode, deadline = MoveMode(moves), Deadline(time_limit)
+    snapshot = protect(snapshot, protected)
+    contents = contents_by_pool(snapshot)
+    if pool is not None and pool not in contents:
+        known = ", ".join(map(repr, contents)) or "none"
+        return Admission(verdict=Verdict.CANNOT, reason=f"no node is in a pool named {pool!r}; pools: {known}")
+    request = _Request(snapshot, mode, max_per_job_at_once, deadline)
+    chosen = contents if pool is None else {pool: contents[pool]}
+    cases = [_PoolCase(request, nodes, Waiting(instances, gpus, name)) for name, nodes in chosen.items()]
+    # No pool is searched while another has room as it is.
+    ready = next((case.fits_now() for case in cases if case.is_ready), None)
+    return _best([case.answer() for case in cases]) if ready is None else ready
+
+
+def _best(answers: Sequence[Admission]) -> Admission:
+    """Return the best answer of several pools of which none has room now."""
+    fitting = [answer for answer in answers if answer.verdict is Verdict.FITS_AFTER]
+    unknown = [answer for answer in answers if answer.verdict is Verdict.UNKNOWN]
+    if fitting:
+        best = min(fitting, key=lambda answer: len(answer.moves))
+        return replace(best, lower_bound=min(answer.lower_bound for answer in (*fitting, *unknown)))
+    if len(answers) == 1:
+        return answers[0]
+    told = unknown or answers
+    return Admission(
+        verdict=Verdict.UNKNOWN if unknown else Verdict.CANNOT,
+        reason="; ".join(answer.reason for answer in told) or "the cluster has no node",
+        proof="; ".join(answer.proof for answer in told if answer.proof),
+        lower_bound=min((answer.lower_bound for answer in told), default=0),
+        blockers=tuple(blocker for answer in answers for blocker in answer.blockers),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is the same for all pools."""
+
+    snapshot: Snapshot
+    mode: MoveMode
+    limit: int | None
+    deadline: Deadline
+
+
+class _PoolCase:
+    """One job and one pool."""
+
+    def __init__(self, request: _Request, contents: Sequence[NodeContent], waiting: Waiting) -> None:
+        self._request = request
+        self._snapshot = request.snapshot
+        self._deadline = request.deadline
+        self._contents = contents
+        self._waiting = waiting
+        self._groups = groups_of(contents)
+        self._fit_now = count_fitting(self._groups, waiting.gpus)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is room without a move."""
+        return self._fit_now >= self._waiting.instances
+
+    def fits_now(self) -> Admission:
+        """Return the admission without a move."""
+        return self._after(MoveOrder(), 0, proof="")
+
+    def answer(self) -> Admission:
+        """Return the admission if there is no room without a move."""
+        waiting = self._waiting
+        room = make_room(self._groups, waiting.instances, waiting.gpus, self._deadline)
+        if room.outcome is Outcome.INFEASIBLE:
+            return self._cannot(*self._shortage(room), deadline=self._deadline)
+        if room.changes is None:
+            return self._unknown(f"time ran out before it was known whether any moves make room in pool {waiting.pool}")
+        moves, _ = relocations(self._snapshot, self._groups, room.changes)
+        bound = max(1, room.lower_bound)
+        if self._request.mode is MoveMode.LIVE:
+            return self._live(moves, bound, room.proof)
+        try:
+            order = order_interchangeably(
+                self._snapshot, moves, max_per_job_at_once=self._request.limit, deadline=self._deadline
+            )
+        except NoOrderError as error:
+            return self._unknown(f"{len(moves)} moves make room in pool {waiting.pool}, but {error}", bound)
+        return self._after(order, bound, room.proof)
+
+    def _live(self, relocated: Sequence[Move], bound: int, proof: str) -> Admission:
+        order = order_interchangeably(self._snapshot, relocated, deadline=self._deadline)
+        known = order.moves if order.live else park_instead_of_stopping(order, Occupancy(self._snapshot))
+        if known is not None and len(known) <= bound:
+            return self._after(self._in_steps(known), bound, proof)
+        space = LiveSpace()
+        search = search_live(
+            space,
+            space.state(Holding.of(content) for content in self._contents if takes_instances(content)),
+            RoomFor(self._waiting.instances, self._waiting.gpus),
+            lower_bound=bound,
+            upper_bound=None if known is None else len(known),
+            deadline=self._deadline,
+        )
+        if search.hops is not None:
+            known = NamedNodes(self._snapshot, self._waiting.pool).carry_out(search.hops)
+        if known is not None:
+            return self._after(self._in_steps(known), search.lower_bound, "search over live moves")
+        pool, stopping = self._waiting.pool, f"{len(relocated)} moves make room if instances may be stopped first"
+        if search.exhausted:
+            reason = f"no moves into free space make room in pool {pool}; {stopping}"
+            tried = f"all {len(search.reached)} placements that such moves reach were tried"
+            # What lifting a restriction would do is known for moves that may stop instances only.
+            return self._cannot(reason, tried, deadline=None)
+        return self._unknown(
+            f"no sequence of moves into free space that makes room in pool {pool} was found, nor shown not to exist; "
+            f"{stopping}",
+            search.lower_bound,
+        )
+
+    def _in_steps(self, sequence: Sequence[Move]) -> MoveOrder:
+        return MoveOrder(moves=in_steps(sequence, Occupancy(self._snapshot).free, self._request.limit))
+
+    def _after(self, order: MoveOrder, bound: int, proof: str) -> Admission:
+        waiting = self._waiting
+        after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._request.limit)
+        nodes = best_fit(contents_by_pool(after)[waiting.pool], waiting.instances, waiting.gpus)
+        count = len(order.moves)
+        fitting = min(self._fit_now, waiting.instances)
+        reason = f"{fitting} of {waiting.instances} instances fit in pool {waiting.pool} as it is"
+        if count:
+            reason += f", {'all of them' * (waiting.instances > 1) or 'it'} after {count} move{'s' * (count > 1)}"
+        return Admission(
+            verdict=Verdict.FITS_AFTER if count else Verdict.FITS_NOW,
+            reason=reason,
+            proof=proof,
+            pool=waiting.pool,
+            moves=order.moves,
+            stops=order.stops,
+            placements=tuple(Placement(i, node) for i, node in enumerate(nodes)),
+            lower_bound=bound,
+        )
+
+    def _shortage(self, room: Room) -> tuple[str, str]:
+        """Return why it does not fit whatever is moved, and the proof."""
+        waiting = self._waiting
+        needed, free = waiting.instances * waiting.gpus, free_gpus(self._contents)
+        if free < needed:
+            return f"needs {needed} GPUs, and pool {waiting.pool} has {free} free", "total of free GPUs"
+        instances = f"{room.most} of {waiting.instances} instances of {waiting.gpus} GPUs"
+        return f"at most {instances} fit in pool {waiting.pool}, however running instances are moved", room.proof
+
+    def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
+        blockers = find_blockers(self._snapshot, self._contents, self._waiting, deadline)
+        return Admission(verdict=Verdict.CANNOT, reason=reason, proof=proof, blockers=blockers)
+
+    def _unknown(self, reason: str, bound: int = 1) -> Admission:
+        return Admission(verdict=Verdict.UNKNOWN, reason=reason, lower_bound=bound)
+
+
+def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:
+    """Return the nodes of as many new instances as fit, at most so many; the fullest nodes first."""
+    free = sorted((content.capacity - content.used, content.name) for content in contents if takes_instances(content))
+    return [name for left, name in free for _ in range(left // gpus)][:instances]

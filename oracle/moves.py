@@ -1,0 +1,198 @@
+"""Moves of instances between nodes: the values that plans, their replay and their renderers share.
+
+A plan is carried out in steps. Before a step its stops take effect; then all its moves may run at the same time; what
+leaves a node in a step is free for others in the next step, not before. So no node is over-booked in whatever order
+the arrivals and departures of one step happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from compass_core.errors import CompassError, UnknownJobError
+from oracle.certificate import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot
+
+
+class MoveMode(StrEnum):
+    """What a move may do.
+
+    CHECKPOINT: an instance may be stopped before its destination is free. LIVE: every move goes into free space; an
+    instance may be parked on the way.
+    """
+
+    CHECKPOINT = "checkpoint"
+    LIVE = "live"
+
+
+class MoveError(CompassError):
+    """A move that cannot be made: the message says which one, in which step, and what stands against it."""
+
+
+class Relocated(Protocol):
+    """An instance that is to change its node; any value with these attributes will do."""
+
+    @property
+    def job(self) -> str:
+        """Name of the job."""
+        ...
+
+    @property
+    def instance(self) -> int:
+        """Number of the instance in its job."""
+        ...
+
+    @property
+    def gpus(self) -> int:
+        """Demand in GPUs."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """The node it leaves."""
+        ...
+
+    @property
+    def destination(self) -> str:
+        """The node it goes to."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Move:
+    """One instance goes to another node in one step. Steps count from 1; 0 stands for a move without an order yet."""
+
+    step: int
+    job: str
+    instance: int
+    gpus: int
+    source: str
+    destination: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the move as it stands in the JSON of plans and admissions."""
+        return {
+            "step": self.step,
+            "job": self.job,
+            "instance": self.instance,
+            "gpus": self.gpus,
+            "from": self.source,
+            "to": self.destination,
+        }
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stop:
+    """One instance is stopped so that others can have its GPUs; its own move, in a later step, restarts it.
+
+    Attributes
+    ----------
+    before_step
+        It must have stopped when this step begins. To stop it earlier does no harm but to itself.
+    job, instance, gpus
+        The instance and its demand.
+    node
+        The node it is stopped on.
+    """
+
+    before_step: int
+    job: str
+    instance: int
+    gpus: int
+    node: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the stop as it stands in `stopped_first` of a plan."""
+        return {
+            "job": self.job,
+            "instance": self.instance,
+            "gpus": self.gpus,
+            "from": self.node,
+            "before_step": self.before_step,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOrder:
+    """Moves in an order that has been replayed on the snapshot they start from.
+
+    Attributes
+    ----------
+    moves
+        Sorted by step. An instance moves once, unless it is parked on the way.
+    stops
+        Instances stopped before their destination is free, sorted; none if every move goes into free space.
+    stops_lower_bound
+        However these relocations are ordered, at least so many instances have to stop first.
+    steps_lower_bound
+        With so few stops, no order has fewer steps than this.
+    """
+
+    moves: tuple[Move, ...] = ()
+    stops: tuple[Stop, ...] = ()
+    stops_lower_bound: int = 0
+    steps_lower_bound: int = 0
+
+    @property
+    def live(self) -> bool:
+        """Whether every move goes into free space."""
+        return not self.stops
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return max((move.step for move in self.moves), default=0)
+
+    @property
+    def stops_status(self) -> Status:
+        """OPTIMAL if no order of these relocations stops fewer instances."""
+        return Status.OPTIMAL if self.stops_lower_bound == len(self.stops) else Status.UNKNOWN
+
+    @property
+    def steps_status(self) -> Status:
+        """OPTIMAL if the stops are fewest and no order with so few of them has fewer steps."""
+        settled = self.stops_status is Status.OPTIMAL and self.steps_lower_bound == self.steps
+        return Status.OPTIMAL if settled else Status.UNKNOWN
+
+
+def protect(snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
+    """Return the snapshot in which the instances of these jobs cannot move.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    names
+        Names of jobs, or of namespaces: `team` stands for every job whose name begins with `team/`.
+
+    Raises
+    ------
+    UnknownJobError
+        A name stands for no running job. It may be a misspelt one, and what was to be protected would then move.
+    """
+    names = set(names)
+    if not names:
+        return snapshot
+    known = {name for job in snapshot.jobs for name in _names(job)}
+    if unknown := sorted(names - known):
+        raise UnknownJobError(f"no running job and no namespace is named {unknown[0]!r}; it cannot be protected")
+    return replace(snapshot, jobs=tuple(_pinned(job) if names & _names(job) else job for job in snapshot.jobs))
+
+
+def _names(job: RunningJob) -> set[str]:
+    """Return what stands for a job: its name, and each part of it that ends before a slash."""
+    parts = job.name.split("/")
+    return {"/".join(parts[:k]) for k in range(1, len(parts) + 1)}
+
+
+def _pinned(job: RunningJob) -> RunningJob:
+    def pin(instance: RunningInstance) -> RunningInstance:
+        return replace(instance, movable=False)
+
+    return replace(job, instances=tuple(map(pin, job.instances)))

@@ -1,0 +1,200 @@
+"""Several waiting jobs: the first in queue order that can start, and the most that can start together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from oracle.admission import Admission, Placement, Verdict, admit, best_fit
+from oracle.certificate import Status
+from oracle.joint_live_room import make_joint_room_live
+from oracle.joint_room import make_joint_room
+from oracle.moves import MoveMode, MoveOrder, protect
+from oracle.node_classes import contents_by_pool
+from oracle.ordering import NoOrderError
+from oracle.rematching import order_interchangeably
+from oracle.replay import Occupancy, replay
+from oracle.room_model import groups_of
+from oracle.solver import Deadline
+from oracle.timetable import in_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from oracle.joint_room import JointRoom
+    from oracle.snapshots.model import PendingJob, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Waiting jobs that can start together.
+
+    Attributes
+    ----------
+    jobs
+        Their names, in queue order.
+    order
+        What has to be done first.
+    placements
+        For every job in `jobs`, a node for each of its instances.
+    most
+        No more jobs can start together, whatever is moved.
+    moves_lower_bound
+        So many jobs cannot start together after fewer moves.
+    """
+
+    jobs: tuple[str, ...]
+    order: MoveOrder
+    placements: tuple[tuple[Placement, ...], ...]
+    most: int
+    moves_lower_bound: int
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if no larger set can start together, and no other set as large after fewer moves."""
+        met = (len(self.jobs), len(self.order.moves)) == (self.most, self.moves_lower_bound)
+        return Status.OPTIMAL if met else Status.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueAdmission:
+    """What can start of a queue.
+
+    Attributes
+    ----------
+    passed_over
+        The jobs before the first one that can start, with their verdicts (CANNOT or UNKNOWN), in queue order.
+    first
+        The first job that can start alone, and how; None if none is known to.
+    together
+        The most jobs that can start together.
+    """
+
+    passed_over: tuple[tuple[str, Admission], ...]
+    first: tuple[str, Admission] | None
+    together: Together
+
+
+def admit_queue(
+    snapshot: Snapshot,
+    jobs: Sequence[PendingJob] | None = None,
+    *,
+    moves: MoveMode | str = MoveMode.CHECKPOINT,
+    time_limit: float | None = None,
+    protected: Iterable[str] = (),
+    max_per_job_at_once: int | None = None,
+) -> QueueAdmission:
+    """Return which of several waiting jobs can start.
+
+    Parameters
+    ----------
+    snapshot
+        The cluster.
+    jobs
+        The queue, first come first; None for the jobs that wait in the snapshot.
+    moves, time_limit, protected, max_per_job_at_once
+        As for `admit`. The limits of the search for live moves are those of small clusters and short queues; beyond
+        them the result is a set that can start, not always the largest, and its status says so.
+
+    Raises
+    ------
+    UnknownJobError, ValueError
+        As from `admit`.
+    """
+    jobs = snapshot.pending if jobs is None else jobs
+    mode, deadline = MoveMode(moves), Deadline(time_limit)
+    protected = tuple(protected)
+    passed_over: list[tuple[str, Admission]] = []
+    first: tuple[str, Admission] | None = None
+    for job in jobs:
+        answer = admit(
+            snapshot,
+            instances=job.instances,
+            gpus=job.gpus_per_instance,
+            pool=job.pool,
+            moves=mode,
+            time_limit=deadline.seconds_left,
+            protected=protected,
+            max_per_job_at_once=max_per_job_at_once,
+        )
+        if answer.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
+            first = job.name, answer
+            break
+        passed_over.append((job.name, answer))
+    together = _Joint(protect(snapshot, protected), jobs, max_per_job_at_once, deadline)
+    return QueueAdmission(
+        passed_over=tuple(passed_over),
+        first=first,
+        together=together.checkpoint() if mode is MoveMode.CHECKPOINT else together.live(),
+    )
+
+
+class _Joint:
+    """The question of what can start together."""
+
+    def __init__(self, snapshot: Snapshot, jobs: Sequence[PendingJob], limit: int | None, deadline: Deadline) -> None:
+        self._snapshot = snapshot
+        self._jobs = jobs
+        self._limit = limit
+        self._deadline = deadline
+        self._contents = contents_by_pool(snapshot)
+        groups = {pool: groups_of(nodes) for pool, nodes in self._contents.items()}
+        self._room = make_joint_room(snapshot, groups, jobs, deadline)
+
+    def checkpoint(self) -> Together:
+        """Return the most jobs that can start together if instances may be stopped."""
+        try:
+            order = order_interchangeably(
+                self._snapshot, self._room.moves, max_per_job_at_once=self._limit, deadline=self._deadline
+            )
+        except NoOrderError:
+            return self._as_it_is(self._room.most)
+        return self._together(self._room, order)
+
+    def live(self) -> Together:
+        """Return the most jobs that can start together after moves into free space."""
+        room = self._room
+        order = order_interchangeably(self._snapshot, room.moves, deadline=self._deadline)
+        sequence = order.moves
+        if not order.live or (len(room.nodes), len(sequence)) != (room.most, room.moves_lower_bound):
+            room = make_joint_room_live(self._snapshot, self._contents, self._jobs, room.most, self._deadline)
+            sequence = room.moves
+        return self._together(room, MoveOrder(moves=in_steps(sequence, Occupancy(self._snapshot).free, self._limit)))
+
+    def _together(self, room: JointRoom, order: MoveOrder) -> Together:
+        if not room.nodes:
+            return self._as_it_is(room.most)
+        replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._limit)
+        return Together(
+            jobs=tuple(self._jobs[j].name for j in sorted(room.nodes)),
+            order=order,
+            placements=tuple(_placements(room.nodes[j]) for j in sorted(room.nodes)),
+            most=room.most,
+            moves_lower_bound=room.moves_lower_bound,
+        )
+
+    def _as_it_is(self, most: int) -> Together:
+        """Return jobs that can start without a move, in queue order, as long as there is room."""
+        starting: list[str] = []
+        placements: list[tuple[Placement, ...]] = []
+        contents = dict(self._contents)
+        for job in self._jobs:
+            for pool in contents if job.pool is None else {job.pool} & contents.keys():
+                nodes = best_fit(contents[pool], job.instances, job.gpus_per_instance)
+                if len(nodes) == job.instances:
+                    taken = Counter(nodes)
+                    contents[pool] = tuple(
+                        replace(node, immovable=(*node.immovable, *[job.gpus_per_instance] * taken[node.name]))
+                        for node in contents[pool]
+                    )
+                    starting.append(job.name)
+                    placements.append(_placements(nodes))
+                    break
+        return Together(
+            jobs=tuple(starting), order=MoveOrder(), placements=tuple(placements), most=most, moves_lower_bound=0
+        )
+
+
+def _placements(nodes: Sequence[str]) -> tuple[Placement, ...]:
+    return tuple(Placement(i, node) for i, node in enumerate(nodes))

@@ -1,0 +1,134 @@
+"""`sifopt verify`: what is printed can be checked again, and what was changed is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.cli.conftest import Sifopt
+
+CLUSTER: dict[str, object] = {
+    "schema": "compass-abs/snapshot/1",
+    "nodes": [{"name": f"n{i}", "gpus": 8, "pool": "a" if i < 4 else "b"} for i in range(7)],
+    "jobs": [
+        {"name": "x", "gpus_per_instance": 2, "instances": [{"node": f"n{i}"} for i in (0, 1, 2, 4, 5)]},
+        {"name": "y", "gpus_per_instance": 5, "instances": [{"node": "n3"}, {"node": "n6"}]},
+    ],
+}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(CLUSTER))
+    return path
+
+
+def _stored(folder: Path, text: str) -> Path:
+    path = folder / "result.json"
+    path.write_text(text)
+    return path
+
+
+COMMANDS = [
+    ["plan"],
+    ["plan", "--moves", "live"],
+    ["plan", "--max-migrations", "1"],
+    ["plan", "--max-partial-nodes", "4", "--frontier"],
+    ["plan", "--protect", "y"],
+    ["measure"],
+    ["measure", "--pool", "a"],
+    ["admit", "--job", "1x6"],
+    ["admit", "--job", "2x8"],
+    ["admit", "--job", "9x8"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+class TestWhatIsPrinted:
+    def test_holds(self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str]) -> None:
+        stored = _stored(tmp_path, sifopt(*command, cluster, "-o", "json").out)
+        result = sifopt("verify", stored, "--snapshot", cluster)
+        assert (result.status, result.err) == (0, "")
+        assert "fails" not in result.out
+        assert result.out.splitlines()[-1].startswith(("Everything holds", "What could be checked holds"))
+
+    def test_holds_as_far_as_it_can_be_checked_alone(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str]
+    ) -> None:
+        stored = _stored(tmp_path, sifopt(*command, cluster, "-o", "json").out)
+        result = sifopt("verify", stored, "-o", "json")
+        data = cast("dict[str, object]", json.loads(result.out))
+        assert (result.status, data["schema"]) == (0, "compass-abs/verify/1")
+        assert (data["holds"], data["complete"]) == (True, False)
+
+
+class TestWhatWasChanged:
+    @pytest.mark.parametrize(
+        ("command", "change"),
+        [
+            (["plan"], {"migrations": 1}),
+            (["plan"], {"partial_nodes_after": 0}),
+            (["plan"], {"protected": ["x"]}),
+            (["measure"], {"partial_nodes": 2}),
+            (["measure"], {"inherent_partial_nodes": 1}),
+            (["measure"], {"largest_free_block": 8}),
+            (["admit", "--job", "2x8"], {"moves": []}),
+            (["admit", "--job", "2x8"], {"placements": []}),
+            (["admit", "--job", "2x8"], {"protected": ["x"]}),
+            (["admit", "--job", "2x8"], {"job": {"instances": 2, "gpus_per_instance": 9, "pool": None}}),
+        ],
+    )
+    def test_is_refused(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str], change: dict[str, object]
+    ) -> None:
+        data = cast("dict[str, object]", json.loads(sifopt(*command, cluster, "-o", "json").out))
+        assert not change.items() <= data.items()
+        result = sifopt("verify", _stored(tmp_path, json.dumps({**data, **change})), "--snapshot", cluster)
+        assert result.status == 1
+        assert "do not hold" in result.out
+
+    @pytest.mark.parametrize("command", [["plan"], ["measure"]], ids=" ".join)
+    def test_a_certificate(self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str]) -> None:
+        text = sifopt(*command, cluster, "-o", "json").out
+        changed = text.replace('"packing": [', '"packing": [{"node_class": 0, "pattern": [1], "nodes": 1},', 1)
+        assert changed != text
+        assert sifopt("verify", _stored(tmp_path, changed), "--snapshot", cluster).status == 1
+
+    @pytest.mark.parametrize("command", [["plan"], ["measure"], ["admit", "--job", "2x8"]], ids=" ".join)
+    def test_another_cluster(self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str]) -> None:
+        stored = _stored(tmp_path, sifopt(*command, cluster, "-o", "json").out)
+        other = tmp_path / "other.json"
+        other.write_text(json.dumps({**CLUSTER, "jobs": []}))
+        assert sifopt("verify", stored, "--snapshot", other).status == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not valid JSON"),
+        ("[]", "Expected"),
+        ("{}", "schema"),
+        ('{"schema": "compass-abs/snapshot/1"}', "expected a plan, an admission, a measurement or a certificate"),
+        ('{"schema": "compass-abs/plan/1"}', "missing required field"),
+        ('{"schema": "compass-abs/admit/1", "verdict": "perhaps"}', "perhaps"),
+        ('{"schema": "compass-abs/certificate/1"}', "missing required field"),
+    ],
+)
+def test_no_result_is_one_line_and_status_2(sifopt: Sifopt, tmp_path: Path, content: str, message: str) -> None:
+    result = sifopt("verify", _stored(tmp_path, content))
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_one_certificate(sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+    data = json.loads(sifopt("plan", cluster, "-o", "json").out)
+    for kind in ("inherent", "migrations"):
+        result = sifopt("verify", _stored(tmp_path, json.dumps(data["certificate"]["pools"][0][kind])))
+        assert (result.status, result.out.splitlines()[-1]) == (0, "Everything holds.")
