@@ -11,27 +11,27 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compass_core.errors import InvalidJobError
-from oracle.blockers import Waiting, find_blockers, free_gpus, takes_instances
 from oracle.certificate import Status
-from oracle.live_moves import NamedNodes, park_instead_of_stopping
-from oracle.live_search import Holding, LiveSpace, RoomFor, search_live
-from oracle.making_room import count_fitting, make_room, relocations
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
-from oracle.rematching import order_interchangeably
 from oracle.replay import Occupancy, replay
-from oracle.room_model import groups_of
+from oracle.rooms.blockers import Waiting, find_blockers, free_gpus, takes_instances
+from oracle.rooms.making_room import count_fitting, make_room, relocations
+from oracle.rooms.model import groups_of
+from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping
+from oracle.sequencing.live_search import Holding, LiveSpace, RoomFor, search_live
+from oracle.sequencing.rematching import order_interchangeably
+from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline, Outcome
-from oracle.timetable import in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.blockers import Blocker
-    from oracle.making_room import Room
     from oracle.moves import Move, Stop
     from oracle.node_classes import NodeContent
+    from oracle.rooms.blockers import Blocker
+    from oracle.rooms.making_room import Room
     from oracle.snapshots.model import Snapshot
 
 SCHEMA = "compass-abs/admit/1"
@@ -77,7 +77,7 @@ class Admission:
     reason
         One line.
     proof
-        What rules out that it starts, or that it does so after fewer moves: weights of `oracle.room_bound`, a solver
+        What rules out that it starts, or that it does so after fewer moves: weights of `oracle.rooms.bound`, a solver
         with its version, a search.
     blockers
         What keeps it from starting, if it cannot.

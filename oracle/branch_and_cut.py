@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 # Most programs need one node; those that need more than this many end with a small gap. It bounds the work in a way
 # that is the same on every machine.
-MAX_NODES = 1_000
+MAX_NODES = 100
 
 _TOLERANCE = 1e-6
+
+_ABNORMAL = 4
 
 
 def solve_by_branching(program: Program, deadline: Deadline, *, max_nodes: int = MAX_NODES) -> IntegerAnswer:
@@ -55,7 +57,9 @@ def solve_by_branching(program: Program, deadline: Deadline, *, max_nodes: int =
     if not solver.SetSolverSpecificParametersAsString(f"limits/nodes = {max_nodes}\nrandomization/randomseedshift = 1"):
         raise SolverError(f"{version} refuses its parameters")
     columns, _ = _load(solver, program, integer=True)
-    outcome = _outcome(solver.Solve(), version)
+    code = solver.Solve()
+    # OR-Tools calls it abnormal if SCIP stops at the limit of nodes without a solution.
+    outcome = Outcome.GAVE_UP if code == _ABNORMAL else _outcome(code, version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
         return IntegerAnswer(outcome, (), None, version)
     values = tuple(round(column.solution_value()) for column in columns)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NoReturn
 from oracle.branching import root_weights
 from oracle.certificate import Certificate, Status
 from oracle.exact import InfeasibleError, UndecidedError, solve_pool
-from oracle.migration_search import PlanSearch
 from oracle.node_classes import count_partial
 from oracle.pattern_model import PatternModel
 from oracle.solver import Deadline
+from oracle.transport.search import PlanSearch
 
 if TYPE_CHECKING:
     from oracle.migration_certificate import Changes, MigrationCertificate
@@ -75,7 +75,7 @@ def fewest_migrations(
     """Return a plan with the fewest migrations that leaves at most so many partial nodes.
 
     Without a time limit the result is deterministic. Its status is then OPTIMAL, unless nodes have so many patterns
-    that they are not all listed (`oracle.transport`).
+    that they are not all listed (`oracle.transport.model`).
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ import msgspec
 
 from oracle.bounds import ArgumentError, SolverProof
 from oracle.certificate import CertificateError, Status, check_packing, check_problem
-from oracle.migration_bounds import MigrationArgument, migration_bound
 from oracle.node_classes import Packing, PackingProblem, Pattern, PlacedProblem, count_partial, packing
+from oracle.transport.bounds import MigrationArgument, migration_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

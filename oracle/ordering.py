@@ -10,13 +10,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.move_problem import Event, MoveProblem, NoOrderError
 from oracle.moves import Move, MoveError, MoveOrder, Stop
 from oracle.replay import Occupancy, replay
+from oracle.sequencing.move_problem import Event, MoveProblem, NoOrderError
+from oracle.sequencing.step_search import MAX_EXACT_MOVES, search_steps, steps_bound
+from oracle.sequencing.stopping import MoveSequence, find_sequence
+from oracle.sequencing.timetable import Timetable
 from oracle.solver import Deadline
-from oracle.step_search import MAX_EXACT_MOVES, search_steps, steps_bound
-from oracle.stopping import MoveSequence, find_sequence
-from oracle.timetable import Timetable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """The plan that mends a snapshot: the fewest partial nodes within the limits, the fewest moves there, and their order.
 
-Pools are searched at pattern level (`oracle.migration_split`), their plans are given to nodes and instances, and the
+Pools are searched at pattern level (`oracle.transport.split`), their plans are given to nodes and instances, and the
 moves are put in an order that has been replayed.
 """
 
@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oracle.certificate import Status
+from oracle.choosing.relocation_search import RelocationSearch
 from oracle.exact import InfeasibleError, UndecidedError
 from oracle.frontier import frontier as pool_frontier
-from oracle.live_plan import Target, live_plan
 from oracle.migration import start_search
 from oracle.moves import Move, MoveMode, MoveOrder, protect
 from oracle.node_classes import constrained_class, constrained_problem, contents_by_pool
 from oracle.relocation import relocations
-from oracle.relocation_search import RelocationSearch
-from oracle.rematching import order_interchangeably
 from oracle.replay import replay
+from oracle.sequencing.live_plan import Target, live_plan
+from oracle.sequencing.rematching import order_interchangeably
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from oracle.certificate import Certificate
-    from oracle.live_plan import LivePlan
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.migration_search import PlanSearch
-    from oracle.migration_split import PoolsSearch, SplitPlan
     from oracle.moves import Stop
     from oracle.node_classes import NodeContent
+    from oracle.sequencing.live_plan import LivePlan
     from oracle.snapshots.model import Snapshot
-    from oracle.transport import Integers
+    from oracle.transport.model import Integers
+    from oracle.transport.search import PlanSearch
+    from oracle.transport.split import PoolsSearch, SplitPlan
 
 SCHEMA = "compass-abs/plan/1"
 

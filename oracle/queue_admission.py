@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from oracle.admission import Admission, Placement, Verdict, admit, best_fit
 from oracle.certificate import Status
-from oracle.joint_live_room import make_joint_room_live
-from oracle.joint_room import make_joint_room
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
-from oracle.rematching import order_interchangeably
 from oracle.replay import Occupancy, replay
-from oracle.room_model import groups_of
+from oracle.rooms.joint_live_room import make_joint_room_live
+from oracle.rooms.joint_room import make_joint_room
+from oracle.rooms.model import groups_of
+from oracle.sequencing.rematching import order_interchangeably
+from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline
-from oracle.timetable import in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.joint_room import JointRoom
+    from oracle.rooms.joint_room import JointRoom
     from oracle.snapshots.model import PendingJob, Snapshot
 
 

@@ -13,19 +13,19 @@ import msgspec
 
 from compass_core.errors import CompassError
 from oracle.admission import Verdict
-from oracle.blockers import takes_instances
 from oracle.bounds import ArgumentError, SolverProof
 from oracle.certificate import Certificate, CertificateError
 from oracle.measurement import UnknownPoolError, measure
-from oracle.migration_bounds import PricedNodes, leaves
 from oracle.migration_certificate import MigrationCertificate
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import PackingProblem, PlacedProblem, constrained_problem, contents_by_pool, ideal_problem
 from oracle.replay import replay
 from oracle.resumption import read_moves
-from oracle.room_bound import most_new
-from oracle.room_model import groups_of
+from oracle.rooms.blockers import takes_instances
+from oracle.rooms.bound import most_new
+from oracle.rooms.model import groups_of
 from oracle.solver import Deadline
+from oracle.transport.bounds import PricedNodes, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

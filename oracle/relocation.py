@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
+from oracle.choosing.job_limit import disturb_fewer
+from oracle.choosing.relocation_search import RelocationSearch, fix_jobs
 from oracle.exact import InfeasibleError, UndecidedError
-from oracle.job_limit import disturb_fewer
-from oracle.relocation_search import RelocationSearch, fix_jobs
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from oracle.disturbance import Resident, Selection
+    from oracle.choosing.choice import Choice
+    from oracle.choosing.disturbance import Resident, Selection
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.relocation_search import Choice
     from oracle.snapshots.model import Snapshot
 
 

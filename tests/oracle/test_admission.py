@@ -12,11 +12,11 @@ import pytest
 import oracle.admission
 from compass_core.errors import InvalidJobError, UnknownJobError
 from oracle.admission import Verdict, admit
-from oracle.blockers import BlockerKind
 from oracle.certificate import Status
-from oracle.live_search import search_live
 from oracle.moves import MoveMode
 from oracle.resumption import read_moves
+from oracle.rooms.blockers import BlockerKind
+from oracle.sequencing.live_search import search_live
 from oracle.snapshots.document import Document
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import read_native

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pytest
 
-import oracle.live_search
+import oracle.sequencing.live_search
 from oracle.certificate import Status
-from oracle.live_moves import NamedNodes, park_instead_of_stopping, partial_counts, without_stops
-from oracle.live_plan import LivePlan, Target, live_plan
-from oracle.live_search import AtMostPartial, Holding, LiveSpace, RoomFor, search_live
 from oracle.moves import Move
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import order_moves
 from oracle.replay import Occupancy
+from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping, partial_counts, without_stops
+from oracle.sequencing.live_plan import LivePlan, Target, live_plan
+from oracle.sequencing.live_search import AtMostPartial, Holding, LiveSpace, RoomFor, search_live
+from oracle.sequencing.timetable import in_steps
 from oracle.snapshots.document import Document
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import read_native
 from oracle.solver import Deadline
-from oracle.timetable import in_steps
 from tests.oracle import brute_moves
 from tests.oracle.brute_moves import Instance, Node, World
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from oracle.live_search import Goal, LiveSearch
+    from oracle.sequencing.live_search import Goal, LiveSearch
     from tests.oracle.brute_moves import Places
 
 
@@ -182,7 +182,7 @@ class TestPlans:
         assert [move.source for move in live_plan(cluster.snapshot(), max_partial_nodes=0).moves] == []
 
     def test_a_target_that_can_be_ordered_needs_no_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.live_search, "MAX_ENTRIES", 0)
+        monkeypatch.setattr(oracle.sequencing.live_search, "MAX_ENTRIES", 0)
         cluster = world([8], [7], [3, 3], [3, 1], [])
         plan = live_plan(cluster.snapshot(), find_target=found_by_hand(cluster))
         assert plan.status is Status.OPTIMAL

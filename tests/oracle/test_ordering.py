@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.stopping
+import oracle.sequencing.stopping
 from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
-from oracle.move_problem import MoveProblem, count_deadlocks, is_stuck
 from oracle.moves import Move, MoveError, Stop, protect
 from oracle.ordering import NoOrderError, order_moves
-from oracle.rematching import order_interchangeably, rematched
 from oracle.replay import replay
 from oracle.resumption import read_moves, resume
+from oracle.sequencing.move_problem import MoveProblem, count_deadlocks, is_stuck
+from oracle.sequencing.rematching import order_interchangeably, rematched
+from oracle.sequencing.step_search import search_steps
+from oracle.sequencing.stop_search import search_stops
+from oracle.sequencing.stopping import find_sequence
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.solver import Deadline
-from oracle.step_search import search_steps
-from oracle.stop_search import search_stops
-from oracle.stopping import find_sequence
 from tests.oracle import brute_moves
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class TestSmallOrders:
         played(snapshot, order)
 
     def test_no_graph_library_is_loaded_without_a_cycle(self) -> None:
-        code = "import sys, oracle.admission, oracle.queue_admission, oracle.live_plan, oracle.resumption; "
+        code = "import sys, oracle.admission, oracle.queue_admission, oracle.sequencing.live_plan, oracle.resumption; "
         code += "sys.exit('networkx' in sys.modules or 'ortools' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -313,7 +313,7 @@ class TestLargeComponents:
     def test_what_is_not_proved_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         entangled = [repacked(4 + seed % 3, seed % 3, seed) for seed in range(20)]
         exact = [order_moves(snapshot, moves) for snapshot, moves in entangled]
-        monkeypatch.setattr(oracle.stopping, "MAX_SEARCHED_MOVES", 0)
+        monkeypatch.setattr(oracle.sequencing.stopping, "MAX_SEARCHED_MOVES", 0)
         settled = 0
         for (snapshot, moves), best in zip(entangled, exact, strict=True):
             order = order_moves(snapshot, moves)
@@ -333,7 +333,7 @@ class TestLargeComponents:
     def test_a_limit_that_no_search_has_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
         snapshot = cluster({"a": [5], "b": [6]}, job_of={"a0": "j", "b0": "j"})
         moves = [Move(0, "j", 0, 5, "a", "b"), Move(0, "j", 1, 6, "b", "a")]
-        monkeypatch.setattr(oracle.stopping, "MAX_SEARCHED_MOVES", 0)
+        monkeypatch.setattr(oracle.sequencing.stopping, "MAX_SEARCHED_MOVES", 0)
         with pytest.raises(NoOrderError, match=r"no order was found .* there may be one"):
             order_moves(snapshot, moves, max_per_job_at_once=1)
 

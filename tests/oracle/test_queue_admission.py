@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.joint_live_room
+import oracle.rooms.joint_live_room
 from oracle.admission import Verdict
 from oracle.certificate import Status
-from oracle.joint_live_room import fit_together
-from oracle.live_search import search_live
 from oracle.moves import MoveMode
 from oracle.queue_admission import admit_queue
+from oracle.rooms.joint_live_room import fit_together
+from oracle.sequencing.live_search import search_live
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
 
@@ -101,9 +101,9 @@ class TestQueue:
     @pytest.mark.parametrize("name", ["MAX_SETS", "max_entries"])
     def test_a_live_search_that_gives_up(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         if name == "MAX_SETS":
-            monkeypatch.setattr(oracle.joint_live_room, name, 0)
+            monkeypatch.setattr(oracle.rooms.joint_live_room, name, 0)
         else:
-            monkeypatch.setattr(oracle.joint_live_room, "search_live", partial(search_live, max_entries=0))
+            monkeypatch.setattr(oracle.rooms.joint_live_room, "search_live", partial(search_live, max_entries=0))
         answer = admit_queue(snapshot([4, 3], [4, 3], [7], waiting=[(1, 2), (1, 1)]), moves="live")
         assert (answer.together.jobs, answer.together.most, answer.together.status) == (("w1",), 2, Status.UNKNOWN)
 

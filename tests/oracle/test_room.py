@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.priced_columns
-import oracle.room_model
-from oracle.making_room import make_room, relocations
+import oracle.rooms.model
+import oracle.rooms.priced_columns
 from oracle.node_classes import contents_by_pool
-from oracle.priced_columns import solve_priced
 from oracle.replay import placed
-from oracle.room_bound import RoomWeights, most_new, rooms_of
-from oracle.room_model import Group, RoomModel, groups_of
+from oracle.rooms.bound import RoomWeights, most_new, rooms_of
+from oracle.rooms.making_room import make_room, relocations
+from oracle.rooms.model import Group, RoomModel, groups_of
+from oracle.rooms.priced_columns import solve_priced
 from oracle.solver import Deadline, Outcome, Program, Row, SolverError, solve_integers
 from tests.oracle import brute_moves
 
@@ -54,7 +54,7 @@ class TestModel:
 
     @pytest.mark.parametrize("most_kept", [1_100, 0])
     def test_columns_listed_or_as_a_flow(self, monkeypatch: pytest.MonkeyPatch, most_kept: int) -> None:
-        monkeypatch.setattr(oracle.room_model, "MAX_KEPT", most_kept)
+        monkeypatch.setattr(oracle.rooms.model, "MAX_KEPT", most_kept)
         for cluster, snapshot, pool, groups, gpus in pools(1, 60):
             most = max(
                 sum(free // gpus for free in cluster.free(places, pool))
@@ -81,13 +81,13 @@ class TestModel:
         model = RoomModel({Group(8, (4,)): 2}, {8: 1})
         with pytest.raises(SolverError, match="instances that arrive nowhere"):
             model.decode([0] * (len(model.uppers) - 1) + [1])
-        monkeypatch.setattr(oracle.room_model, "MAX_KEPT", 0)
+        monkeypatch.setattr(oracle.rooms.model, "MAX_KEPT", 0)
         model = RoomModel({Group(8, (4,)): 2}, {8: 1})
         with pytest.raises(SolverError, match=r"the solution of the nodes with \[4\] is none"):
             model.decode([1] + [0] * (len(model.uppers) - 1))
 
     def test_moves_that_cancel_out_are_left_out(self) -> None:
-        from oracle.room_model import NodeChange  # noqa: PLC0415
+        from oracle.rooms.model import NodeChange  # noqa: PLC0415
 
         cluster = brute_moves.World(
             (brute_moves.Node(8), brute_moves.Node(8)),
@@ -154,7 +154,7 @@ class TestPricedColumns:
         return tuple((c, rng.randint(1, 3)) for c in rng.sample(range(columns), rng.randint(1, columns)))
 
     def test_the_same_optimum_from_few_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.priced_columns, "MAX_COLUMNS", 0)
+        monkeypatch.setattr(oracle.rooms.priced_columns, "MAX_COLUMNS", 0)
         rng = random.Random(4)
         outcomes: Counter[Outcome] = Counter()
         for _ in range(300):
@@ -179,6 +179,6 @@ class TestPricedColumns:
 
     @pytest.mark.parametrize("most_columns", [0, 1_000])
     def test_no_time(self, monkeypatch: pytest.MonkeyPatch, most_columns: int) -> None:
-        monkeypatch.setattr(oracle.priced_columns, "MAX_COLUMNS", most_columns)
+        monkeypatch.setattr(oracle.rooms.priced_columns, "MAX_COLUMNS", most_columns)
         program = Program((1,), (1,), (Row(1, None, ((0, 1),)),))
         assert solve_priced(program, Deadline(0)).outcome is Outcome.GAVE_UP

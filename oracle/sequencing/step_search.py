@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oracle.move_problem import MoveProblem
+    from oracle.sequencing.move_problem import MoveProblem
     from oracle.solver import Deadline
 
 # So few moves have at most 1,024 sets of moves made.

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.certificate import Status
 from oracle.exact import solve_pool
-from oracle.live_moves import NamedNodes, park_instead_of_stopping, partial_counts, without_stops
-from oracle.live_search import AtMostPartial, Holding, LiveSpace, search_live
 from oracle.node_classes import constrained_problem, contents_by_pool
-from oracle.rematching import order_interchangeably
 from oracle.replay import Occupancy, replay
+from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping, partial_counts, without_stops
+from oracle.sequencing.live_search import AtMostPartial, Holding, LiveSpace, search_live
+from oracle.sequencing.rematching import order_interchangeably
+from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline
-from oracle.timetable import in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.live_search import LiveSearch, State
     from oracle.moves import Move, Relocated
     from oracle.node_classes import NodeContent
+    from oracle.sequencing.live_search import LiveSearch, State
     from oracle.snapshots.model import Snapshot
 
 

@@ -9,17 +9,17 @@ from collections import defaultdict
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from oracle.blockers import takes_instances
-from oracle.joint_room import JointRoom
-from oracle.live_moves import NamedNodes
-from oracle.live_search import Holding, LiveSpace, search_live
+from oracle.rooms.blockers import takes_instances
+from oracle.rooms.joint_room import JointRoom
+from oracle.sequencing.live_moves import NamedNodes
+from oracle.sequencing.live_search import Holding, LiveSpace, search_live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.live_search import LiveSearch, State
     from oracle.moves import Move
     from oracle.node_classes import NodeContent, Pattern
+    from oracle.sequencing.live_search import LiveSearch, State
     from oracle.snapshots.model import PendingJob, Snapshot
     from oracle.solver import Deadline
 

@@ -2,7 +2,7 @@
 
 A linear program over the patterns listed so far yields prices; a dynamic program finds for each group the pattern that
 is cheapest at these prices. If it is not listed it is added, and the program solved again. What is never asked for is
-not in the model, so it cannot be searched exhaustively; bounds do not depend on it (`oracle.migration_bounds`).
+not in the model, so it cannot be searched exhaustively; bounds do not depend on it (`oracle.transport.bounds`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from oracle.node_classes import MAX_LOAD
-from oracle.relaxation import first_choice, relax
-from oracle.transport import columns_of
+from oracle.transport.model import columns_of
+from oracle.transport.relaxation import first_choice, relax
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.node_classes import PackedNodes, Packing, Pattern, PlacedProblem
-    from oracle.relaxation import Priced
     from oracle.solver import Deadline
-    from oracle.transport import Columns
+    from oracle.transport.model import Columns
+    from oracle.transport.relaxation import Priced
 
 # Pools of nodes with 80 devices need about 20 rounds; what is missing after so many makes the bound no better.
 _MAX_ROUNDS = 60

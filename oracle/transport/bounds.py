@@ -133,7 +133,7 @@ def migration_bound(placed: PlacedProblem, max_partial_nodes: int, tree: Migrati
     Raises
     ------
     ArgumentError
-        The weights do not match the problem, or no plan has the remainder needed.
+        The weights do not match the problem, or a weight that must not be negative is.
     """
     return min(PricedNodes(placed, leaf).bound(max_partial_nodes) for leaf in leaves(tree))
 
@@ -168,18 +168,11 @@ class PricedNodes:
 
         An inequality f ≤ b enters as + z (f - b), one f ≥ b as + z (b - f), z ≥ 0: neither raises the cost of a plan
         that obeys it.
-
-        Raises
-        ------
-        ArgumentError
-            No plan has the remainder needed.
         """
         weights = self._leaf.weights
         remainder = weights.residues[-1] * max_partial_nodes % weights.modulus if weights.residues else 0
-        price = int(self._total[remainder])
-        if price > self._far // 2:  # sums with `far` may have come down by as much as all real prices together
-            raise ArgumentError("no plan has the remainder that these residues ask for")
-        total = price - weights.partial * max_partial_nodes + constant(self._leaf)
+        # Some plan and slack have any remainder that can be needed: staying has one, and slack makes up the difference.
+        total = int(self._total[remainder]) - weights.partial * max_partial_nodes + constant(self._leaf)
         return max(0, -(-total // weights.denominator))
 
     def _slack(self) -> _Prices:

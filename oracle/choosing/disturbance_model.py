@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.branch_and_cut import solve_by_branching
-from oracle.disturbance import NodeChange, Selection
-from oracle.solver import Outcome, Program, Row
+from oracle.branch_and_cut import MAX_NODES, solve_by_branching
+from oracle.choosing.disturbance import NodeChange, Selection
+from oracle.solver import Outcome, Program, Row, solve_relaxation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from oracle.disturbance import NodeChoice, Option, Resident, SelectionProblem
+    from oracle.choosing.disturbance import NodeChoice, Option, Resident, SelectionProblem
     from oracle.solver import Deadline
+
+_TOLERANCE = 1e-6
 
 Terms: TypeAlias = list[tuple[int, int]]
 """A linear function: pairs of a column and its coefficient."""
@@ -92,7 +95,9 @@ class SelectionModel:
         """Number of columns."""
         return len(self._uppers)
 
-    def solve(self, least: Terms, within: Iterable[tuple[Terms, int]], deadline: Deadline) -> Answer:
+    def solve(
+        self, least: Terms, within: Iterable[tuple[Terms, int]], deadline: Deadline, *, max_nodes: int = MAX_NODES
+    ) -> Answer:
         """Return a selection with the least value of one linear function, others at most as given.
 
         Raises
@@ -104,12 +109,44 @@ class SelectionModel:
         for column, coefficient in least:
             costs[column] += coefficient
         rows = (Row(None, most, tuple(terms)) for terms, most in within)
-        answer = solve_by_branching(Program(tuple(costs), tuple(self._uppers), (*self._rows, *rows)), deadline)
+        program = Program(tuple(costs), tuple(self._uppers), (*self._rows, *rows))
+        answer = solve_by_branching(program, deadline, max_nodes=max_nodes)
         if not answer.values:
             return Answer(None, None, None)
         value = sum(cost * amount for cost, amount in zip(costs, answer.values, strict=True))
         bound = value if answer.outcome is Outcome.OPTIMAL else answer.bound
         return Answer(self._decode(answer.values), value, bound)
+
+    def relax(self, deadline: Deadline) -> tuple[int, frozenset[str]] | None:
+        """Return a bound on the weight of the jobs disturbed, and the jobs that move if fractions of nodes may change.
+
+        None if time runs out. The bound is what a linear program over real numbers costs, rounded up.
+
+        Raises
+        ------
+        SolverError
+            OR-Tools is built without GLOP.
+        """
+        costs = [0] * self.size
+        for column, weight in self.weight:
+            costs[column] += weight
+        relaxation = solve_relaxation(Program(tuple(costs), tuple(self._uppers), tuple(self._rows)), deadline)
+        if relaxation is None:
+            return None
+        moves = {column for column, value in enumerate(relaxation.values) if value > _TOLERANCE}
+        jobs = {job for job, column in self._job.items() if column in moves}
+        for kind in self._kinds:
+            jobs.update(self._lone_jobs(kind, moves))
+        return ceil(relaxation.objective - _TOLERANCE), frozenset(jobs)
+
+    def _lone_jobs(self, kind: _Kind, moves: Collection[int]) -> Iterator[str]:
+        """Yield the jobs with a single instance that may be among those that leave these nodes."""
+        if kind.jobs:
+            yield from (job for (_, job), column in kind.jobs.items() if column in moves and job not in self._job)
+            return
+        taken = [option for column, option in zip(kind.options, kind.nodes[0].options, strict=True) if column in moves]
+        demands = {demand for option in taken for demand, _ in option.leaves}
+        yield from (resident.job for node in kind.nodes for resident in node.residents if resident.gpus in demands)
 
     def _column(self, upper: int) -> int:
         self._uppers.append(upper)

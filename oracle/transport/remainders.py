@@ -3,7 +3,7 @@
 At the optimum over real numbers most nodes have several choices of the same, least price. Between two such choices of a
 node instances can be exchanged for nothing, and these exchanges span a lattice. If what is missing lies outside it,
 some node has to make a dearer choice. Residues modulo m that vanish on the lattice say so in a form that anyone can
-check (`oracle.migration_bounds`): they are columns of the inverse of its basis.
+check (`oracle.transport.bounds`): they are columns of the inverse of its basis.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from oracle.migration_bounds import MAX_MODULUS
+from oracle.transport.bounds import MAX_MODULUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from oracle.migration_bounds import MigrationWeights
-    from oracle.relaxation import Priced
-    from oracle.transport import Columns
+    from oracle.transport.bounds import MigrationWeights
+    from oracle.transport.model import Columns
+    from oracle.transport.relaxation import Priced
 
 # Where the exchanges leave a direction open, counting in it modulo this tells apart as much as a check can afford.
 _OPEN = 16

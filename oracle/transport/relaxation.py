@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle.bounds import AllFull, WithLoad
-from oracle.migration_bounds import AllPartial, Arrivals, Leaf, MigrationWeights, constant
 from oracle.solver import Program, Row, solve_relaxation
-from oracle.transport import group_starts
+from oracle.transport.bounds import AllPartial, Arrivals, Leaf, MigrationWeights, constant
+from oracle.transport.model import group_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.migration_bounds import MigrationCount, MigrationCut
     from oracle.solver import Deadline, Relaxation
-    from oracle.transport import Columns, Integers, Mask
+    from oracle.transport.bounds import MigrationCount, MigrationCut
+    from oracle.transport.model import Columns, Integers, Mask
 
 # Duals of these programs are fractions with small denominators; the last is there for the few that are not.
 _DENOMINATORS = (*range(1, 13), 16, 24, 36, 60, 840, 10**6)

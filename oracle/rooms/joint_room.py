@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.making_room import relocations
-from oracle.priced_columns import solve_priced
-from oracle.room_model import RoomModel
+from oracle.rooms.making_room import relocations
+from oracle.rooms.model import RoomModel
+from oracle.rooms.priced_columns import solve_priced
 from oracle.solver import Outcome, Program, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from oracle.moves import Move
-    from oracle.room_model import Group
+    from oracle.rooms.model import Group
     from oracle.snapshots.model import PendingJob, Snapshot
     from oracle.solver import Deadline
 

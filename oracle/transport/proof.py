@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oracle.bounds import AllFull, WithLoad
-from oracle.exchange import Goal, balance
-from oracle.migration_bounds import AllPartial, Arrivals, MigrationBranch, MigrationCut
-from oracle.relaxation import counting, relax, rounded
-from oracle.remainders import residue_weights
+from oracle.transport.bounds import AllPartial, Arrivals, MigrationBranch, MigrationCut
+from oracle.transport.exchange import Goal, balance
+from oracle.transport.relaxation import counting, relax, rounded
+from oracle.transport.remainders import residue_weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.migration_bounds import MigrationCount, MigrationTree, MigrationWeights
-    from oracle.relaxation import Priced, Relaxed
     from oracle.solver import Deadline
-    from oracle.transport import Columns, Integers, Mask
+    from oracle.transport.bounds import MigrationCount, MigrationTree, MigrationWeights
+    from oracle.transport.model import Columns, Integers, Mask
+    from oracle.transport.relaxation import Priced, Relaxed
 
 # 98 in 100 trees need 3 linear programs; a proof that needs more than this many is left to the solver's word.
 MAX_LEAVES_AND_BRANCHES = 60

@@ -6,11 +6,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.disturbance import Selection
+from oracle.choosing.choice_search import choose_within
+from oracle.choosing.disturbance import Selection
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
-    from oracle.relocation_search import Choice, RelocationSearch
+    from oracle.choosing.choice import Choice
+    from oracle.choosing.relocation_search import RelocationSearch
 
 # How many of the plans that disturb too many jobs are tried again with only their busiest jobs allowed to move.
 _RESTRICTED_TRIALS = 3
@@ -40,7 +42,8 @@ def disturb_fewer(
         A solver returned nonsense.
     """
     left = search.deadline.seconds_left
-    exact = search.choose_within(most_jobs, most_migrations, goal, Deadline(None if left is None else left / 2))
+    half = Deadline(None if left is None else left / 2)
+    exact = choose_within(search, most_jobs, most_migrations, goal, half)
     if exact is not None and exact.is_settled:
         return exact
     within = [search.adopt(Selection(())), *([] if exact is None else [exact])]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from oracle.disturbance import NodeChange, Selection
+from oracle.choosing.disturbance import NodeChange, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.disturbance import NodeChoice, Option, Resident, SelectionProblem
+    from oracle.choosing.disturbance import NodeChoice, Option, Resident, SelectionProblem
 
 # More rounds than this found nothing better on random clusters of 100 to 12,500 nodes.
 _ROUNDS = 12

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.migration_search import PlanSearch
     from oracle.node_classes import Pattern, PlacedProblem
     from oracle.solver import Deadline
-    from oracle.transport import Integers
+    from oracle.transport.model import Integers
+    from oracle.transport.search import PlanSearch
 
 # Among divisions that cost the same by their bounds, one whose plans are known is taken; this keeps migrations and that
 # preference apart in one number. Pools are fewer than that.
@@ -123,6 +123,19 @@ class PoolsSearch:
             No plan within the limit was found.
         """
         return self._searches[p].certificate(max(limit, self._ranges[p].start))
+
+    def settle(self, p: int, limit: int, migrations: int) -> MigrationCertificate | None:
+        """Return a plan of one pool with at most so many partial nodes and migrations, or None if none was found.
+
+        Raises
+        ------
+        SolverError
+            A solver returned nonsense.
+        """
+        if limit < self._ranges[p].start or self._searches[p].lower_bound(limit)[0] > migrations:
+            return None
+        plan = self._searches[p].settle(limit)
+        return plan if plan.migrations <= migrations else None
 
     def affordable(self, p: int, plan: MigrationCertificate) -> tuple[tuple[int, Pattern], ...] | None:
         """Return what all plans of a pool are made of that are as good as this one: (group, pattern after).

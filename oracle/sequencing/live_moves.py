@@ -10,17 +10,17 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.live_search import Holding
 from oracle.moves import Move
 from oracle.replay import by_steps
+from oracle.sequencing.live_search import Holding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.live_search import Hop
     from oracle.moves import MoveOrder
     from oracle.node_classes import NodeContent
     from oracle.replay import Key, Occupancy
+    from oracle.sequencing.live_search import Hop
     from oracle.snapshots.model import Snapshot
 
 

@@ -15,25 +15,25 @@ import numpy as np
 
 from oracle.bounds import SolverProof
 from oracle.certificate import Status
-from oracle.migration_bounds import Leaf, MigrationArgument, MigrationWeights, PricedNodes, migration_bound
 from oracle.migration_certificate import MigrationCertificate, changes
-from oracle.migration_proof import plan_near, plan_or_proof
 from oracle.node_classes import count_partial
-from oracle.plan_store import PlanStore
-from oracle.pricing import grown_columns
-from oracle.relaxation import first_choice, program, relax, rounded
-from oracle.remainders import residue_weights
 from oracle.solver import Outcome, Program, Row, SolverError, solve_integers
-from oracle.transport import staying, towards
+from oracle.transport.bounds import Leaf, MigrationArgument, MigrationWeights, PricedNodes, migration_bound
+from oracle.transport.model import staying, towards
+from oracle.transport.plan_store import PlanStore
+from oracle.transport.pricing import grown_columns
+from oracle.transport.proof import plan_near, plan_or_proof
+from oracle.transport.relaxation import first_choice, program, relax, rounded
+from oracle.transport.remainders import residue_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.node_classes import Packing, Pattern, PlacedProblem
-    from oracle.plan_store import Plan
-    from oracle.relaxation import Priced, Relaxed
     from oracle.solver import Deadline
-    from oracle.transport import Columns, Integers, Mask
+    from oracle.transport.model import Columns, Integers, Mask
+    from oracle.transport.plan_store import Plan
+    from oracle.transport.relaxation import Priced, Relaxed
 
 
 # Migrations beyond the bound that are tried where no plan within the limit is known.

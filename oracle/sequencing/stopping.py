@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.move_problem import Event, MoveProblem, NoOrderError, blocked_components, count_deadlocks
-from oracle.stop_search import MAX_SEARCHED_MOVES, search_stops
+from oracle.sequencing.move_problem import Event, MoveProblem, NoOrderError, blocked_components, count_deadlocks
+from oracle.sequencing.stop_search import MAX_SEARCHED_MOVES, search_stops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

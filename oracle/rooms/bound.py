@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oracle.room_model import Group, RoomModel
+from oracle.rooms.model import Group, RoomModel
 from oracle.solver import solve_relaxation
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.transport import Columns, Integers
+    from oracle.transport.model import Columns, Integers
 
 # Different changes that enter the sums, cheapest first: nodes of 8 GPUs have some 300. 1,500 make a million sums,
 # sorted in 0.3 s: enough for nodes of 16 GPUs, where there are more things that can be missing.

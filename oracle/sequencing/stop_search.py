@@ -7,12 +7,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from oracle.move_problem import Event, NoOrderError
+from oracle.sequencing.move_problem import Event, NoOrderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.move_problem import MoveProblem
+    from oracle.sequencing.move_problem import MoveProblem
     from oracle.solver import Deadline
 
 # More moves than this are not searched: a state costs time in proportion to them, and those that can be visited

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from oracle.transport import Columns, Integers
+    from oracle.transport.model import Columns, Integers
 
 
 @dataclass(frozen=True, slots=True)

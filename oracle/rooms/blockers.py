@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from oracle.making_room import count_fitting, make_room
-from oracle.room_model import groups_of
+from oracle.rooms.making_room import count_fitting, make_room
+from oracle.rooms.model import groups_of
 from oracle.solver import Outcome
 
 if TYPE_CHECKING:

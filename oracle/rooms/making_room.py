@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.moves import Move
-from oracle.priced_columns import solve_priced
-from oracle.room_bound import most_new
-from oracle.room_model import RoomModel
+from oracle.rooms.bound import most_new
+from oracle.rooms.model import RoomModel
+from oracle.rooms.priced_columns import solve_priced
 from oracle.solver import Outcome, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.replay import Key
-    from oracle.room_model import Group, NodeChange
+    from oracle.rooms.model import Group, NodeChange
     from oracle.snapshots.model import Snapshot
     from oracle.solver import Deadline
 

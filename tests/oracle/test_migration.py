@@ -1,0 +1,354 @@
+"""Fewest migrations: against every placement of small clusters and a plain program on larger ones; and in parts."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import pytest
+
+import oracle.transport.model
+import oracle.transport.proof
+import oracle.transport.search
+from oracle.bounds import SolverProof
+from oracle.certificate import Status
+from oracle.exact import InfeasibleError, UndecidedError
+from oracle.frontier import frontier, plans_along
+from oracle.migration import fewest_migrations
+from oracle.node_classes import (
+    NodeClass,
+    PackingProblem,
+    PlacedProblem,
+    constrained_problem,
+    contents_by_pool,
+    count_partial,
+    packing,
+)
+from oracle.patterns import legal_patterns
+from oracle.snapshots.document import Document
+from oracle.snapshots.native import read_native
+from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, Row, SolverError, solve_integers
+from oracle.transport.bounds import MigrationBranch, MigrationWeights
+from oracle.transport.split import PoolsSearch
+from tests.oracle import brute_force, every_placement
+from tests.oracle.every_placement import NEVER
+from tests.oracle.small_pools import GAP, clusters, snapshot_of, uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from oracle.migration import MigrationOptimum
+    from oracle.node_classes import Pattern
+    from tests.oracle.every_placement import Costs
+
+DEMANDS = {"common": (35, 20, 4, 20, 3, 5, 3, 10), "awkward": (2, 10, 20, 5, 20, 18, 20, 5), "uniform": (1,) * 8}
+
+
+def small_pools(count: int, seed: int) -> Iterator[tuple[PlacedProblem, Costs]]:
+    """Yield pools of small clusters with the fewest migrations for every limit on partial nodes."""
+    for cluster in clusters(count, seed):
+        for pool, contents in contents_by_pool(snapshot_of(cluster)).items():
+            yield constrained_problem(contents), every_placement.fewest_migrations(cluster, pool)
+
+
+def uniform_pool(nodes: int, demands: str, seed: int, capacity: int = 8) -> PlacedProblem:
+    """Return nodes of one capacity, filled at random."""
+    rng = random.Random(seed)
+    held: Counter[Pattern] = Counter()
+    for _ in range(nodes):
+        here: list[int] = []
+        while rng.random() < 0.9 and sum(here) < capacity:
+            demand = rng.choices(range(1, 9), DEMANDS[demands])[0]
+            here += [demand] if sum(here) + demand <= capacity else []
+        held[tuple(sorted(here, reverse=True))] += 1
+    counts = Counter(demand for pattern, count in held.items() for demand in pattern * count)
+    problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, counts)
+    return PlacedProblem(problem, packing({(0, pattern): count for pattern, count in held.items()}))
+
+
+def plain_optimum(placed: PlacedProblem, limit: int) -> int | None:
+    """Return the fewest migrations as CP-SAT finds them with every column; None if it says there is no plan."""
+    problem, groups = placed.problem, placed.current
+    columns = [
+        (g, Counter(group.pattern), Counter(after), problem.classes[group.node_class].is_partial(sum(after)))
+        for g, group in enumerate(groups)
+        for after in legal_patterns(problem.classes[group.node_class], problem.demands, limit=10_000) or ()
+    ]
+    rows = [
+        Row(group.nodes, group.nodes, tuple((i, 1) for i, column in enumerate(columns) if column[0] == g))
+        for g, group in enumerate(groups)
+    ]
+    for demand, _ in problem.demands:
+        terms = ((i, after[demand] - before[demand]) for i, (_, before, after, _) in enumerate(columns))
+        rows.append(Row(0, 0, tuple((i, change) for i, change in terms if change)))
+    rows.append(Row(None, limit, tuple((i, 1) for i, column in enumerate(columns) if column[3])))
+    costs = tuple((after - before).total() for _, before, after, _ in columns)
+    answer = solve_integers(Program(costs, tuple(groups[column[0]].nodes for column in columns), tuple(rows)))
+    assert answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
+    return answer.bound
+
+
+def assert_optimal(found: MigrationOptimum, limit: int, migrations: int) -> None:
+    found.certificate.verify()
+    assert found.certificate.max_partial_nodes == limit
+    assert (found.status, found.lower_bound, found.migrations) == (Status.OPTIMAL, migrations, migrations)
+    assert found.partial_nodes <= limit
+
+
+def assert_agrees(placed: PlacedProblem, costs: Costs) -> None:
+    """Every limit from none to all nodes, each on its own and along the frontier."""
+    now = count_partial(placed.problem, placed.current)
+    fewest = next(k for k, cost in enumerate(costs) if cost < NEVER)
+    for limit, cost in enumerate(costs):
+        if cost == NEVER:
+            with pytest.raises(InfeasibleError):
+                fewest_migrations(placed, limit)
+        else:
+            assert_optimal(fewest_migrations(placed, limit), limit, cost)
+    assert_optimal(fewest_migrations(placed), fewest, costs[fewest])
+    line = frontier(placed)
+    assert [(point.partial_nodes, point.migrations) for point in line.points] == [
+        (limit, costs[limit]) for limit in range(now, fewest - 1, -1)
+    ]
+    assert line.status is Status.OPTIMAL
+    assert line.inherent.partial_nodes == fewest
+
+
+class TestAgainstEveryPlacement:
+    """Φ* and the fewest migrations for every limit are those of trying every placement."""
+
+    def test_300_small_clusters(self) -> None:
+        for placed, costs in small_pools(300, seed=1):
+            assert_agrees(placed, costs)
+
+    @pytest.mark.slow
+    def test_6_000_small_clusters(self) -> None:
+        for placed, costs in small_pools(6_000, seed=2):
+            assert_agrees(placed, costs)
+
+
+class TestLargerClusters:
+    """Where placements are too many to try, a plain program with every column finds the same number."""
+
+    @pytest.mark.parametrize("demands", DEMANDS)
+    @pytest.mark.parametrize("nodes", [9, pytest.param(20, marks=pytest.mark.slow)])
+    def test_plain_program(self, demands: str, nodes: int) -> None:
+        for seed in range(6):
+            placed = uniform_pool(nodes, demands, seed)
+            found = fewest_migrations(placed)
+            assert_optimal(found, found.inherent.partial_nodes, found.migrations)
+            assert plain_optimum(placed, found.inherent.partial_nodes) == found.migrations
+
+    def test_limits_between(self) -> None:
+        placed = uniform_pool(30, "awkward", seed=5)
+        for point in frontier(placed).points[::3]:
+            assert point.status is Status.OPTIMAL
+            assert plain_optimum(placed, point.partial_nodes) == point.migrations
+
+    @pytest.mark.parametrize(("nodes", "demands"), [(12_500, "common"), (20_000, "uniform"), (1_250, "awkward")])
+    def test_many_nodes_are_settled_with_a_proof_that_can_be_checked(self, nodes: int, demands: str) -> None:
+        found = fewest_migrations(uniform_pool(nodes, demands, seed=1))
+        assert_optimal(found, found.inherent.partial_nodes, found.lower_bound)
+        assert found.certificate.holds()
+
+    def test_nodes_of_16_gpus(self) -> None:
+        found = fewest_migrations(uniform_pool(60, "common", seed=3, capacity=16))
+        assert_optimal(found, found.inherent.partial_nodes, found.lower_bound)
+
+    def test_equal_pools_get_equal_answers(self) -> None:
+        assert fewest_migrations(uniform_pool(300, "uniform", 7)) == fewest_migrations(uniform_pool(300, "uniform", 7))
+
+
+class Case(TypedDict):
+    id: str
+    snapshot: dict[str, object]
+    expected: dict[str, int | None]
+
+
+@pytest.mark.real_data
+def test_every_collected_case_has_the_expected_migrations(real_data: Path) -> None:
+    cases = cast("list[Case]", json.loads((real_data / "cases.json").read_bytes()))
+    assert cases
+    for case in cases:
+        snapshot = read_native(Document(case["id"], json.dumps(case["snapshot"]).encode()))
+        found = [fewest_migrations(constrained_problem(nodes)) for nodes in contents_by_pool(snapshot).values()]
+        assert sum(pool.migrations for pool in found) == case["expected"]["fewest_migrations"], case["id"]
+        assert all(pool.status is Status.OPTIMAL for pool in found)
+        assert all(pool.certificate.holds() for pool in found)
+
+
+class TestFrontier:
+    """One point a limit, from today's partial nodes to Φ*; each has a plan that does what it says."""
+
+    def test_migrations_never_fall_as_fewer_partial_nodes_are_allowed(self) -> None:
+        for seed in range(10):
+            migrations = [point.migrations for point in frontier(uniform_pool(80, "uniform", seed)).points]
+            assert migrations[0] == 0
+            assert migrations == sorted(migrations)
+
+    def test_one_more_partial_node_removed_may_cost_less_than_the_one_before(self) -> None:
+        costs = [costs for _, costs in small_pools(300, seed=1) if NEVER not in costs]
+        steps = [[former - latter for former, latter in pairwise(found)] for found in costs]
+        assert any(former < latter for step in steps for former, latter in pairwise(step))
+
+    def test_the_plans_behind_the_points(self) -> None:
+        placed = uniform_pool(120, "awkward", seed=4)
+        plans = list(plans_along(placed))
+        points = frontier(placed).points
+        assert [plan.max_partial_nodes for plan in plans] == [point.partial_nodes for point in points]
+        for plan, point in zip(plans, points, strict=True):
+            plan.verify()
+            assert plan.recheckable
+            assert count_partial(plan.problem, plan.packing) <= point.partial_nodes
+            assert (plan.migrations, plan.lower_bound) == (point.migrations, point.lower_bound)
+
+    def test_without_time_each_point_has_both_bounds(self) -> None:
+        for placed, costs in small_pools(60, seed=8):
+            for point in frontier(placed, time_limit=0).points:
+                assert point.lower_bound <= costs[point.partial_nodes] <= point.migrations
+                assert (point.status is Status.OPTIMAL) == (point.lower_bound == point.migrations)
+
+
+class TestSeveralPools:
+    """One limit for all pools: divided among them in the best way."""
+
+    def test_partial_nodes_and_migrations_are_divided_as_by_trying_all(self) -> None:
+        rng = random.Random(9)
+        for _ in range(60):
+            parts = [brute_force.random_cluster(rng) for _ in range(rng.randint(1, 3))]
+            pools = [
+                (constrained_problem(contents), every_placement.fewest_migrations(part, pool))
+                for part in parts
+                for pool, contents in contents_by_pool(snapshot_of(part)).items()
+            ]
+            costs = every_placement.combined([cost for _, cost in pools])
+            search = PoolsSearch([placed for placed, _ in pools], Deadline())
+            for limit in range(search.fewest, search.present + 1):
+                plan = search.cheapest(limit)
+                assert plan.status is Status.OPTIMAL
+                assert plan.migrations == costs[limit]
+                assert plan.partial_nodes <= limit
+            for most in range(costs[search.fewest] + 2):
+                found = search.fewest_partial_nodes(most)
+                assert found.status is Status.OPTIMAL
+                assert found.plan.partial_nodes == next(k for k, cost in enumerate(costs) if cost <= most)
+                assert found.plan.migrations == costs[found.plan.partial_nodes]
+
+    def test_fewer_than_the_fewest(self) -> None:
+        search = PoolsSearch([uniform_pool(10, "uniform", 1)], Deadline())
+        with pytest.raises(ValueError, match="no plan"):
+            search.cheapest(search.fewest - 1)
+
+    def test_without_time_bounds_enclose_the_optimum(self) -> None:
+        for placed, costs in small_pools(60, seed=10):
+            search = PoolsSearch([placed], Deadline(0))
+            plan = search.cheapest(search.fewest)
+            assert plan.lower_bound <= costs[search.fewest] <= plan.migrations
+            found = search.fewest_partial_nodes(1)
+            assert found.lower_bound <= next(k for k, cost in enumerate(costs) if cost <= 1)
+            assert found.plan.migrations <= 1
+
+
+class TestOutOfTime:
+    """Giving up is neither "optimal" nor "impossible"."""
+
+    def test_without_time_the_bounds_enclose_the_optimum(self) -> None:
+        for placed, costs in small_pools(100, seed=3):
+            found = fewest_migrations(placed, time_limit=0)
+            found.certificate.verify()
+            assert found.lower_bound <= costs[found.partial_nodes] <= found.migrations
+            assert (found.status is Status.OPTIMAL) == (found.lower_bound == found.migrations)
+
+    def test_a_limit_that_may_be_possible_is_not_called_impossible(self) -> None:
+        demands = {2 * demand: count for demand, count in GAP.items()}  # on nodes of 16 GPUs: no closed form
+        nodes: dict[tuple[int, Pattern], int] = {(0, (demand,)): count for demand, count in demands.items()}
+        held = packing({**nodes, (0, ()): 20 - sum(demands.values())})
+        placed = PlacedProblem(uniform(demands, 20, capacity=16), held)
+        with pytest.raises(UndecidedError, match="not known"):
+            fewest_migrations(placed, 1, time_limit=0)
+        with pytest.raises(InfeasibleError, match="at least 2"):
+            fewest_migrations(placed, 1)
+        assert_optimal(fewest_migrations(placed), 2, plain_optimum(placed, 2) or 0)
+
+    def test_no_less_than_nothing(self) -> None:
+        with pytest.raises(InfeasibleError, match="at least"):
+            fewest_migrations(uniform_pool(10, "uniform", seed=1), -1)
+
+
+def nothing(*_args: object, **_options: object) -> None:
+    """Stand in for a search that finds nothing."""
+
+
+class TestEveryStageIsExact:
+    """What one stage does not settle, the next ones settle to the same number."""
+
+    @pytest.mark.parametrize("without", ["exchanges", "residues", "trees", "exchanges and trees", "all but CP-SAT"])
+    def test_same_numbers_with_a_tool_missing(self, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        if "exchanges" in without or "all" in without:
+            monkeypatch.setattr(oracle.transport.proof, "balance", nothing)
+        if "residues" in without or "all" in without:
+            monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
+            monkeypatch.setattr(oracle.transport.proof, "residue_weights", nothing)
+        if "trees" in without or "all" in without:
+            monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
+        for placed, costs in small_pools(60, seed=4):
+            assert_agrees(placed, costs)
+
+    @pytest.mark.parametrize("limit", [0, 8])
+    def test_patterns_that_are_not_all_listed(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(oracle.transport.model, "MAX_PATTERNS", limit)
+        settled = 0
+        for placed, costs in small_pools(100, seed=5):
+            found = fewest_migrations(placed)
+            found.certificate.verify()
+            assert found.partial_nodes <= found.inherent.partial_nodes
+            assert found.lower_bound <= costs[found.inherent.partial_nodes] <= found.migrations
+            settled += found.status is Status.OPTIMAL
+        assert settled > 90
+
+    def test_what_cp_sat_proves_is_marked_as_its_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
+        monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
+        arguments = [fewest_migrations(placed).certificate for placed, _ in small_pools(300, seed=1)]
+        claimed = [certificate for certificate in arguments if isinstance(certificate.argument, SolverProof)]
+        assert claimed
+        for certificate in claimed:
+            certificate.verify()
+            assert not certificate.recheckable
+            assert not certificate.holds()
+
+    def test_a_solver_that_stops_early_settles_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stopped(_program: Program, _deadline: Deadline) -> IntegerAnswer:
+            return IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
+
+        monkeypatch.setattr(oracle.transport.search, "solve_integers", stopped)
+        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
+        monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
+        open_ = 0
+        for placed, costs in small_pools(300, seed=1):
+            found = fewest_migrations(placed)
+            open_ += found.status is Status.UNKNOWN
+            assert found.lower_bound <= costs[found.inherent.partial_nodes] <= found.migrations
+        assert open_
+
+    def test_a_solver_that_returns_nonsense_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def wrong(program: Program, _deadline: Deadline) -> IntegerAnswer:
+            return IntegerAnswer(Outcome.OPTIMAL, (1,) * len(program.costs), 0, "a solver")
+
+        monkeypatch.setattr(oracle.transport.search, "solve_integers", wrong)
+        monkeypatch.setattr(oracle.transport.proof, "balance", nothing)
+        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
+        with pytest.raises(SolverError, match="a solver returned a plan that is none"):
+            fewest_migrations(uniform_pool(40, "uniform", seed=1))
+
+    def test_the_simplest_argument_that_suffices_is_given(self) -> None:
+        kinds = Counter(
+            (type(argument).__name__, isinstance(argument, MigrationWeights) and argument.modulus > 1)
+            for argument in (fewest_migrations(placed).certificate.argument for placed, _ in small_pools(600, seed=6))
+        )
+        assert kinds[MigrationWeights.__name__, False] > kinds[MigrationWeights.__name__, True] > 0
+        assert kinds[MigrationWeights.__name__, False] > kinds[MigrationBranch.__name__, False] > 0
