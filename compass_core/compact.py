@@ -1,22 +1,22 @@
-"""Compact: restore saturation, then merge open nodes pairwise until none is left to merge (theory §3).
+"""Compact: restore saturation, then merge nodes two at a time until no pair is left to merge (theory §3).
 
-Every merge lowers the number of open nodes by at least one, so an event costs a number of merges that is bounded by
-the nodes it opened, whatever N is.
+EXACT merges open nodes, COMPASS open nodes of one class, and mixed nodes with any other. Every merge lowers the number
+of mixed nodes or of open ones, so an event costs a number of merges that is bounded by the nodes it opened, whatever N
+is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from compass_core.merging import divisions
 from compass_core.model import NodeKind
 from compass_core.steps import MoveReason
-from compass_core.variant import Variant, merge_class
+from compass_core.variant import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from compass_core.draft import Draft
     from compass_core.merging import Division
     from compass_core.model import NodeShape
@@ -27,11 +27,9 @@ _PARTNERS_PER_SHAPE = 2
 
 
 def settle(draft: Draft) -> None:
-    """Fill vacancies, take ones off mixed nodes where they do not belong, and merge: what ends every event."""
+    """Fill vacancies, then merge: what ends every event."""
     fill_vacancies(draft)
-    merge_open_nodes(draft)
-    while rehome_orphans(draft):  # a merge may have emptied the node an orphan was waiting for
-        merge_open_nodes(draft)
+    merge_nodes(draft)
 
 
 def fill_vacancies(draft: Draft) -> None:
@@ -60,68 +58,68 @@ def _gives_later(variant: Variant, shape: NodeShape) -> bool:
     return shape.kind is not NodeKind.MIXED if variant is Variant.COMPASS else not shape.open
 
 
-def rehome_orphans(draft: Draft) -> bool:
-    """Under COMPASS, move ones off mixed nodes while there is a pool node with room, or an idle node; say if any moved.
-
-    An orphan without such a home stays, and its node is mixed until there is one (P5 repaired).
-    """
-    moved = False
-    while draft.variant is Variant.COMPASS:
-        shapes = draft.state.shapes
-        mixed = [indexes.lowest for shape, indexes in shapes.items() if shape.kind is NodeKind.MIXED]
-        pools = [(s.room, indexes.lowest) for s, indexes in shapes.items() if s.kind is NodeKind.POOL and s.room]
-        if not mixed or not (pools or draft.state.empty_nodes):
-            break
-        home = min(pools)[1] if pools else lowest_empty_node(draft)
-        draft.move(draft.cheapest(min(mixed), 1)[0], home, MoveReason.REHOME)
-        moved = True
-    return moved
-
-
 def lowest_empty_node(draft: Draft) -> int:
     """Return the index of the first idle node; there must be one."""
     return next(indexes.lowest for shape, indexes in draft.state.shapes.items() if shape.kind is NodeKind.EMPTY)
 
 
-def merge_open_nodes(draft: Draft, *, keep: int | None = None) -> None:
-    """Merge open nodes of one class, cheapest pair first, until no class has two; node `keep` is left alone.
+def merge_nodes(draft: Draft, *, keep: int | None = None) -> None:
+    """Merge two nodes at a time, the cheapest pair first, until no pair is left; node `keep` is left alone.
 
-    Pools come second: a merge that takes the slots off a mixed node leaves a pool node.
+    Under COMPASS a mixed node is divided first, with any node that is open, mixed or idle. When no pair is left one is
+    mixed only if all others are closed; then its slots and ones are what no node of their own is left for (C1).
     """
-    for chosen in ("slots", "pool"):
-        while len(nodes := _merge_candidates(draft, chosen, keep)) >= 2:
-            _merge_cheapest_pair(draft, nodes)
+    while (merge := _cheapest_merge(draft, keep)) is not None:
+        for from_first, gpus in merge.division.steps:
+            source, destination = (merge.first, merge.second) if from_first else (merge.second, merge.first)
+            draft.move(draft.cheapest(source, gpus)[0], destination, merge.reason)
 
 
-def _merge_candidates(draft: Draft, chosen: str, keep: int | None) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """A pair of nodes, and the cheapest way to divide them."""
+
+    first: int
+    second: int
+    division: Division
+    cost: float
+
+    @property
+    def reason(self) -> MoveReason:
+        return MoveReason.REHOME if self.division.unmixes else MoveReason.MERGE
+
+    @property
+    def rank(self) -> tuple[bool, float, int, int]:
+        return not self.division.unmixes, self.cost, self.first, self.second
+
+
+def _cheapest_merge(draft: Draft, keep: int | None) -> _Merge | None:
+    pairs = combinations(_merge_candidates(draft, keep), 2)
+    merges = (merge for first, second in pairs if (merge := _merge_of(draft, first, second)) is not None)
+    return min(merges, key=lambda merge: merge.rank, default=None)
+
+
+def _merge_candidates(draft: Draft, keep: int | None) -> list[int]:
+    """Return the open nodes, and where mixed nodes have to go those and an idle one; see `_PARTNERS_PER_SHAPE`."""
+    shapes = draft.state.shapes
+    apart = draft.variant is Variant.COMPASS
+    mixed = apart and any(shape.kind is NodeKind.MIXED for shape in shapes)
     nodes: list[int] = []
-    for shape, indexes in draft.state.shapes.items():
-        if shape.open and merge_class(draft.variant, shape) == chosen:
-            partners = (index for index in indexes if index != keep)
-            nodes += islice(partners, _PARTNERS_PER_SHAPE)
+    for shape, indexes in shapes.items():
+        if shape.open or (mixed and shape.kind in {NodeKind.MIXED, NodeKind.EMPTY}):
+            nodes += islice((index for index in indexes if index != keep), _PARTNERS_PER_SHAPE)
     return sorted(nodes)
 
 
-def _merge_cheapest_pair(draft: Draft, nodes: Collection[int]) -> None:
-    _, first, second, division = min(
-        (_cheapest_division(draft, first, second) for first, second in combinations(nodes, 2)),
-        key=lambda best: best[:3],
-    )
-    for from_first, gpus in division.steps:
-        source, destination = (first, second) if from_first else (second, first)
-        leaving = draft.cheapest(source, gpus)[0]
-        draft.move(leaving, destination, MoveReason.MERGE)
-
-
-def _cheapest_division(draft: Draft, first: int, second: int) -> tuple[float, int, int, Division]:
+def _merge_of(draft: Draft, first: int, second: int) -> _Merge | None:
     shapes = draft.state.nodes[first].shape, draft.state.nodes[second].shape
-    unmixed = draft.variant is Variant.COMPASS and all(shape.kind is not NodeKind.MIXED for shape in shapes)
-    best = divisions(*shapes, unmixed=unmixed)
+    best = divisions(*shapes, apart=draft.variant is Variant.COMPASS)
+    if not best:
+        return None
     if draft.uniform_cost and draft.own_job is None:
-        return float(len(best[0].steps)), first, second, best[0]
-    return min(
-        ((_cost(draft, division, first, second), first, second, division) for division in best), key=lambda d: d[0]
-    )
+        return _Merge(first, second, best[0], float(len(best[0].steps)))
+    costs = [_cost(draft, division, first, second) for division in best]
+    return _Merge(first, second, best[costs.index(min(costs))], min(costs))
 
 
 def _cost(draft: Draft, division: Division, first: int, second: int) -> float:

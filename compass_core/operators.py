@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compass_core import printed
-from compass_core.compact import fill_vacancies, rehome_orphans, settle
+from compass_core.compact import fill_vacancies, lowest_empty_node, settle
 from compass_core.draft import Draft, every_move_counts_one
+from compass_core.model import NodeKind
 from compass_core.outcome import Outcome
-from compass_core.place import orphans, put, refuse_more_orphans
-from compass_core.steps import Placement, shortened
+from compass_core.place import orphans, put, refuse_orphans
+from compass_core.steps import MoveReason, Placement, shortened
 from compass_core.variant import Variant
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def place(
         before = orphans(draft)
         put(draft, instance)
         fill_vacancies(draft)
-        refuse_more_orphans(draft, before)
+        refuse_orphans(draft, above=before)
     moves = tuple(move for move in draft.moves if move.instance != instance)
     return Outcome(draft.state, placements=(Placement(instance, draft.state.node_of(instance)),), migrations=moves)
 
@@ -78,7 +79,7 @@ def remove(
     else:
         draft.state = state.remove(instance)
         fill_vacancies(draft)
-        rehome_orphans(draft)
+        _rehome_orphans(draft)
     return Outcome(draft.state, migrations=tuple(draft.moves))
 
 
@@ -95,3 +96,18 @@ def compact(
     else:
         settle(draft)
     return Outcome(draft.state, migrations=shortened(state, tuple(draft.moves)))
+
+
+def _rehome_orphans(draft: Draft) -> None:
+    """Under COMPASS, move ones off mixed nodes while there is a pool node with room, or an idle node.
+
+    An orphan without such a home stays, and its node is mixed until there is one (P5 repaired).
+    """
+    while draft.variant is Variant.COMPASS:
+        shapes = draft.state.shapes
+        mixed = [indexes.lowest for shape, indexes in shapes.items() if shape.kind is NodeKind.MIXED]
+        pools = [(s.room, indexes.lowest) for s, indexes in shapes.items() if s.kind is NodeKind.POOL and s.room]
+        if not mixed or not (pools or draft.state.empty_nodes):
+            return
+        home = min(pools)[1] if pools else lowest_empty_node(draft)
+        draft.move(draft.cheapest(min(mixed), 1)[0], home, MoveReason.REHOME)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compass_core.compact import fill_vacancies, lowest_empty_node, merge_open_nodes, settle
+from compass_core.compact import fill_vacancies, lowest_empty_node, merge_nodes, settle
 from compass_core.errors import PlacementError
 from compass_core.model import NodeKind, slot_width
 from compass_core.steps import MoveReason
@@ -34,13 +34,12 @@ def put_all(draft: Draft, instances: Iterable[Instance]) -> None:
     ------
     NoHostError
         The variant has no place for all of them. EXACT has whenever the slots and ones of all instances fit the
-        cluster (claim C7); COMPASS whenever slots and ones fit on nodes of their own.
+        cluster (claim C7); COMPASS exactly when they fit on nodes of their own, those of orphans included.
     """
-    before = orphans(draft)
     for instance in instances:
         put(draft, instance)
     settle(draft)
-    refuse_more_orphans(draft, before)
+    refuse_orphans(draft, above=0)
 
 
 def put(draft: Draft, instance: Instance) -> None:
@@ -57,7 +56,7 @@ def put(draft: Draft, instance: Instance) -> None:
     host = find_host(draft, instance.gpus)
     if host is None:
         fill_vacancies(draft)
-        merge_open_nodes(draft)
+        merge_nodes(draft)
         host = find_host(draft, instance.gpus)
     if host is None:
         host = (_exchange if draft.variant is Variant.EXACT else _pool_to_fill_up)(draft, instance.gpus)
@@ -96,15 +95,15 @@ def _pool_to_fill_up(draft: Draft, gpus: int) -> int | None:
     return min(pools)[1] if pools else None
 
 
-def refuse_more_orphans(draft: Draft, before: int) -> None:
-    """Refuse a placement that left more ones beside slots than there were.
+def refuse_orphans(draft: Draft, *, above: int) -> None:
+    """Refuse a placement that leaves more than so many ones beside slots.
 
     Raises
     ------
     NoHostError
-        It did.
+        It does.
     """
-    if orphans(draft) > before:
+    if orphans(draft) > above:
         raise NoHostError("slots and ones need nodes of their own, and there are too few")
 
 
@@ -153,8 +152,10 @@ def _swap_block_for_ones(draft: Draft, host: int, gpus: int) -> bool:
         return False
     for _ in range(size):
         draft.move(draft.cheapest(_nearest_donor(draft, host, size), 1)[0], host, MoveReason.EXCHANGE)
-    merge_open_nodes(draft, keep=host)
-    target = next(index for index in _open_nodes(draft) if index != host and _room(draft, index) == size)
+    merge_nodes(draft, keep=host)
+    target = next((index for index in _open_nodes(draft) if index != host and _room(draft, index) == size), None)
+    if target is None:  # the holes do not join: the capacity is no power of two
+        return False
     block = draft.cheapest(host, gpus)[0]
     slot = next(slot for slot in draft.state.nodes[host].slots if slot.anchor.gpus == gpus)
     draft.move(block, target, MoveReason.EXCHANGE)

@@ -19,8 +19,8 @@ class MoveReason(Enum):
     """Why a running instance moved."""
 
     FILL = "fill"  # a 1-GPU instance went into a slot's vacancy
-    REHOME = "re-home"  # an orphaned filler left a slotted node for a pool node
-    MERGE = "merge"  # two open nodes became one
+    REHOME = "re-home"  # an orphaned filler left a slotted node, or slots left the node where one had to stay
+    MERGE = "merge"  # of two open nodes one was emptied or filled
     EXCHANGE = "exchange"  # blocks and ones swapped nodes to make room for an arriving instance
     DRAIN = "drain"  # its node is being emptied
 

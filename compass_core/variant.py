@@ -33,10 +33,3 @@ def may_become(variant: Variant, before: NodeShape, after: NodeShape) -> bool:
     if after.room < 0:
         return False
     return variant is Variant.EXACT or after.kind is not NodeKind.MIXED or before.kind is NodeKind.MIXED
-
-
-def merge_class(variant: Variant, shape: NodeShape) -> str:
-    """Return the class of an open node: Compact merges two open nodes if and only if their classes are equal."""
-    if variant is Variant.COMPASS and shape.kind is NodeKind.POOL:
-        return "pool"
-    return "slots"

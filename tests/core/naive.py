@@ -178,11 +178,15 @@ class Cluster:
         slots, ones = (-(-need // self.capacity) for need in self.needs(instances, gpus))
         return slots + ones <= (len(self.online) if nodes is None else nodes)
 
-    def broken_laws(self, *, shared: bool) -> list[str]:
-        """Return the names of the laws this placement breaks: EXACT's where slots and ones share nodes, or COMPASS'."""
+    def broken_laws(self, *, shared: bool, taken_over: bool = False) -> list[str]:
+        """Return the names of the laws this placement breaks: EXACT's where slots and ones share nodes, or COMPASS'.
+
+        `taken_over`: mixed nodes were there before COMPASS was, and there may be no room to move what stands on them.
+        """
         facts = self.facts().values()
         opened = [f for f in facts if f.open]
         open_pools = sum(f.pool for f in opened)
+        mixed = sum(f.mixed for f in facts)
         avoidable = self.partial_nodes - (1 if self.used % self.capacity else 0)
         laws = {
             "no node is over-booked": all(f.used <= self.capacity for f in facts),
@@ -192,12 +196,18 @@ class Cluster:
         if shared:
             laws["at most one open node"] = len(opened) <= 1
             laws["SIF = 0 under WCC"] = not self.wcc or avoidable == 0
-        else:
-            laws["at most one open pool node"] = open_pools <= 1
-            laws["at most one open slotted or mixed node"] = len(opened) - open_pools <= 1
-            laws["SIF <= 2/N under WCC"] = not self.wcc or avoidable <= 2
-            homes = any(f.used == 0 for f in facts) or open_pools > 0
-            laws["no mixed node while an orphan has a home"] = not (homes and any(f.mixed for f in facts))
+            return [name for name, holds in laws.items() if not holds]
+        laws["at most one open pool node"] = open_pools <= 1
+        home = open_pools > 0 or any(f.used == 0 for f in facts)
+        laws["no mixed node while an orphan has a home"] = not (mixed and home)
+        if not (taken_over and mixed):
+            open_mixed = sum(f.mixed for f in opened)
+            laws["at most one open slotted node"] = len(opened) - open_pools - open_mixed <= 1
+            laws["at most one mixed node"] = mixed <= 1
+            laws["no mixed node while slots and ones fit apart"] = not (mixed and self.fits_apart())
+            laws["at most two partial nodes under WCC, SIF <= 2/N"] = not self.wcc or avoidable <= 2
+            if self.capacity <= 8:  # on larger ones there may be no room to move a block of 8
+                laws["no open node beside a mixed one"] = not mixed or len(opened) == open_mixed
         return [name for name, holds in laws.items() if not holds]
 
 

@@ -84,11 +84,13 @@ class Referee:
         self.state = ClusterState.empty(nodes, capacity)
         self.model = Cluster(capacity, set(range(nodes)))
         self.migrations = 0
+        self.taken_over = False
         self.undefined = 0  # arrivals and departures on which the print says nothing
 
     def take_over(self, state: ClusterState) -> None:
         """Go on from a state of another making."""
         self.state = state
+        self.taken_over = True
         online = {node for node in range(len(state.nodes)) if state.is_online(node)}
         jobs = {name: (job.instances, job.gpus) for name, job in state.jobs.items()}
         self.model = Cluster(state.capacity, online, len(state.nodes), jobs, placement_of(state))
@@ -116,21 +118,20 @@ class Referee:
 
     def arrive(self, job: Job) -> bool:
         """Return whether the job was admitted, having checked that it had to be, or had not."""
-        had_mixed = self.model.has_mixed_node
         out = arrive(self.state, job, variant=self.variant, migration_cost=self.cost)
-        assert self.may_answer(job, admitted=out.admitted, had_mixed=had_mixed)
+        assert self.may_answer(job, admitted=out.admitted)
         if out.admitted:
             self.follow_arrival(job, out)
         else:
             self.check_refusal(job, out)
         return out.admitted
 
-    def may_answer(self, job: Job, *, admitted: bool, had_mixed: bool) -> bool:
+    def may_answer(self, job: Job, *, admitted: bool) -> bool:
         """Whether the answer is the one the variant owes (C7, and its counterpart for COMPASS)."""
         if self.variant is Variant.EXACT:
             assert admitted == (job.total_gpus <= self.model.free) or not self.model.wcc_with(job.instances, job.gpus)
             return admitted == self.model.fits_anywhere(job.instances, job.gpus)
-        return admitted == self.model.fits_apart(job.instances, job.gpus) or (admitted and had_mixed)
+        return admitted == self.model.fits_apart(job.instances, job.gpus)
 
     def depart(self, name: str) -> bool:
         """Return whether the job could depart: always, but under PRINTED."""
@@ -180,13 +181,12 @@ class Referee:
         self.follow_node_event(before, out)
 
     def drain_node(self, node: int) -> None:
-        had_mixed = self.model.has_mixed_node
         out = drain_node(self.state, node, variant=self.variant, migration_cost=self.cost)
         rest = len(self.model.online) - 1
         if self.variant is Variant.EXACT:
             assert out.done == self.model.fits_anywhere(nodes=rest)
         else:
-            assert out.done == self.model.fits_apart(nodes=rest) or (out.done and had_mixed)
+            assert out.done == self.model.fits_apart(nodes=rest)
         if not out.done:
             assert out.state is self.state
             assert not out.migrations
@@ -253,7 +253,7 @@ class Referee:
         assert self.broken_laws() == []
 
     def broken_laws(self) -> list[str]:
-        return self.model.broken_laws(shared=self.variant is Variant.EXACT)
+        return self.model.broken_laws(shared=self.variant is Variant.EXACT, taken_over=self.taken_over)
 
     def check_sif(self, *, even_without_wcc: bool) -> None:
         """SIF counts what trying every packing says is avoidable; without the condition that takes long."""

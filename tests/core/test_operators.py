@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,7 +33,8 @@ from compass_core import (
     remove,
 )
 from proofs.strategies import CAPACITIES, Arrival, Departure, Region, cluster_states, demands, event_lists, parse_events
-from tests.core.naive import Cluster
+from tests.core.naive import Cluster, seeded
+from tests.core.pairs import all_merges
 from tests.core.referee import Referee, as_moves, placement_of
 
 if TYPE_CHECKING:
@@ -216,9 +218,19 @@ class TestCompact:
         model = model_of(state)
         model.carry_out(as_moves(out.migrations))
         assert model.where == placement_of(out.state)
-        assert model.broken_laws(shared=variant is Variant.EXACT) == []
+        assert model.broken_laws(shared=variant is Variant.EXACT, taken_over=True) == []
         again = compact(out.state, variant=variant)
         assert (again.state, again.migrations) == (out.state, ())
+
+    @pytest.mark.parametrize("variant", REPAIRED)
+    @pytest.mark.parametrize("capacity", [4, 8])
+    @given(data=st.data())
+    def test_leaves_no_pair_that_could_be_merged(self, data: st.DataObject, capacity: int, variant: Variant) -> None:
+        """Every way that can be carried out is tried; so mixed nodes that stay lack the room to move what is there."""
+        state = data.draw(cluster_states(capacity=capacity))
+        after = sorted(contents(compact(state, variant=variant).state))
+        for first, second in combinations(after, 2):
+            assert not all_merges(first, second, capacity, apart=variant is Variant.COMPASS)
 
     @pytest.mark.parametrize("variant", REPAIRED)
     def test_ties_go_to_the_lowest_indexes(self, variant: Variant) -> None:
@@ -268,6 +280,21 @@ class TestEventsFromAnyState:
         if referee.model.jobs:
             referee.depart(data.draw(st.sampled_from(sorted(referee.model.jobs))))
             referee.check()
+
+    @pytest.mark.parametrize("region", [Region.ABS, Region.EXTENDED])
+    @pytest.mark.parametrize("capacity", CAPACITIES)
+    @given(data=st.data())
+    def test_compass_admits_what_fits_apart(self, data: st.DataObject, capacity: int, region: Region) -> None:
+        """From a state of Σ exactly that; mixed nodes that were taken over may lack the room to be divided."""
+        referee = self.taken_over(data, Variant.COMPASS, region, capacity)
+        gpus = data.draw(demands(capacity))
+        job = Job("new", max(1, referee.model.free // gpus + data.draw(st.integers(-4, 1))), gpus)
+        if region is Region.ABS:
+            if referee.arrive(job):
+                referee.check()
+        else:
+            fits = referee.model.fits_apart(job.instances, gpus)
+            assert fits or not arrive(referee.state, job, variant=Variant.COMPASS).admitted
 
     @staticmethod
     def taken_over(data: st.DataObject, variant: Variant, region: Region, capacity: int) -> Referee:
@@ -368,6 +395,50 @@ class TestStatesOutsideTheExtension:
     def test_nor_under_printed(self) -> None:
         state = cluster(2, *self.over, (Job("c"), [0]), (Job("f"), [1]))
         assert contents(arrive(state, Job("d"), variant=Variant.PRINTED).state) == [(5, 2, 1), (1, 1)]
+
+
+class TestOtherCapacities:
+    """Nodes of 3, 5, 6, ... GPUs, of which nothing is claimed: slots need not divide one another. Events go on."""
+
+    @pytest.mark.parametrize("variant", REPAIRED)
+    @pytest.mark.parametrize("capacity", [3, 5, 6, 7, 12])
+    @given(data=st.data())
+    @settings(max_examples=settings().max_examples // 4)
+    def test_structure_and_saturation_survive(self, data: st.DataObject, capacity: int, variant: Variant) -> None:
+        state = ClusterState.empty(3, capacity)
+        for event in data.draw(event_lists(capacity=capacity)):
+            if isinstance(event, Arrival):
+                out = arrive(state, event.job, variant=variant)
+                running = apply(state, out.migrations)
+            elif isinstance(event, Departure) and event.name in state.jobs:
+                out = depart(state, event.name, variant=variant)
+                running = apply(state.without_job(event.name), out.migrations)
+            else:
+                continue
+            assert placement_of(running).items() <= placement_of(out.state).items()
+            state = out.state
+            state.check()
+            check_saturation(state)
+
+    def test_two_thirds_of_a_node_do_not_merge(self) -> None:
+        state = cluster(2, (Job("a", 2, 4), [0, 1]), capacity=6)
+        for variant in REPAIRED:
+            assert compact(state, variant=variant).state is state
+
+    def test_holes_that_do_not_join(self) -> None:
+        """Five GPUs a node, and a run in which no node is found to send a block to: the job is refused."""
+        random = seeded(5)
+        state = ClusterState.empty(3, 5)
+        jobs: list[str] = []
+        for number in range(3_000):
+            if jobs and random.random() < 0.45:
+                state = depart(state, jobs.pop(random.randrange(len(jobs))), variant=Variant.EXACT).state
+                continue
+            job = Job(f"{number}", random.choice((1, 2, 3)), random.randint(1, 5))
+            out = arrive(state, job, variant=Variant.EXACT)
+            jobs += [job.name] if out.admitted else []
+            state = out.state
+            state.check()
 
 
 class TestDeterminism:
