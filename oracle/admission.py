@@ -17,6 +17,7 @@ from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
 from oracle.replay import Occupancy, replay
 from oracle.rooms.blockers import Waiting, find_blockers, free_gpus, takes_instances
+from oracle.rooms.evidence import RoomEvidence
 from oracle.rooms.making_room import count_fitting, make_room, relocations
 from oracle.rooms.model import groups_of
 from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping
@@ -81,6 +82,8 @@ class Admission:
         with its version, a search.
     blockers
         What keeps it from starting, if it cannot.
+    evidence
+        Weights about the pools that were searched: what of the verdict can be checked without a solver.
     """
 
     verdict: Verdict
@@ -92,6 +95,7 @@ class Admission:
     placements: tuple[Placement, ...] = ()
     lower_bound: int = 0
     blockers: tuple[Blocker, ...] = ()
+    evidence: tuple[RoomEvidence, ...] = ()
 
     @property
     def migrations(self) -> int | None:
@@ -119,6 +123,7 @@ class Admission:
             "reason": self.reason,
             "proof": self.proof,
             "blockers": [blocker.to_json() for blocker in self.blockers],
+            "certificate": {"pools": [pool.to_json() for pool in self.evidence]},
         }
 
 
@@ -182,11 +187,13 @@ def admit(
 
 def _best(answers: Sequence[Admission]) -> Admission:
     """Return the best answer of several pools of which none has room now."""
+    evidence = tuple(pool for answer in answers for pool in answer.evidence)
     fitting = [answer for answer in answers if answer.verdict is Verdict.FITS_AFTER]
     unknown = [answer for answer in answers if answer.verdict is Verdict.UNKNOWN]
     if fitting:
         best = min(fitting, key=lambda answer: len(answer.moves))
-        return replace(best, lower_bound=min(answer.lower_bound for answer in (*fitting, *unknown)))
+        lower_bound = min(answer.lower_bound for answer in (*fitting, *unknown))
+        return replace(best, lower_bound=lower_bound, evidence=evidence)
     if len(answers) == 1:
         return answers[0]
     told = unknown or answers
@@ -196,6 +203,7 @@ def _best(answers: Sequence[Admission]) -> Admission:
         proof="; ".join(answer.proof for answer in told if answer.proof),
         lower_bound=min((answer.lower_bound for answer in told), default=0),
         blockers=tuple(blocker for answer in answers for blocker in answer.blockers),
+        evidence=evidence,
     )
 
 
@@ -234,6 +242,12 @@ class _PoolCase:
         """Return the admission if there is no room without a move."""
         waiting = self._waiting
         room = make_room(self._groups, waiting.instances, waiting.gpus, self._deadline)
+        wanted = waiting.instances, waiting.gpus
+        evidence = RoomEvidence.of(waiting.pool, self._groups, wanted, room, self._deadline)
+        return replace(self._by_moves(room), evidence=(evidence,))
+
+    def _by_moves(self, room: Room) -> Admission:
+        waiting = self._waiting
         if room.outcome is Outcome.INFEASIBLE:
             return self._cannot(*self._shortage(room), deadline=self._deadline)
         if room.changes is None:
@@ -289,12 +303,9 @@ class _PoolCase:
         nodes = best_fit(contents_by_pool(after)[waiting.pool], waiting.instances, waiting.gpus)
         count = len(order.moves)
         fitting = min(self._fit_now, waiting.instances)
-        reason = f"{fitting} of {waiting.instances} instances fit in pool {waiting.pool} as it is"
-        if count:
-            reason += f", {'all of them' * (waiting.instances > 1) or 'it'} after {count} move{'s' * (count > 1)}"
         return Admission(
             verdict=Verdict.FITS_AFTER if count else Verdict.FITS_NOW,
-            reason=reason,
+            reason=reason_to_fit(fitting, waiting, count),
             proof=proof,
             pool=waiting.pool,
             moves=order.moves,
@@ -305,12 +316,9 @@ class _PoolCase:
 
     def _shortage(self, room: Room) -> tuple[str, str]:
         """Return why it does not fit whatever is moved, and the proof."""
-        waiting = self._waiting
-        needed, free = waiting.instances * waiting.gpus, free_gpus(self._contents)
-        if free < needed:
-            return f"needs {needed} GPUs, and pool {waiting.pool} has {free} free", "total of free GPUs"
-        instances = f"{room.most} of {waiting.instances} instances of {waiting.gpus} GPUs"
-        return f"at most {instances} fit in pool {waiting.pool}, however running instances are moved", room.proof
+        waiting, free = self._waiting, free_gpus(self._contents)
+        short = free < waiting.instances * waiting.gpus
+        return reason_not_to_fit(waiting, free, room.most or 0), "total of free GPUs" if short else room.proof
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
         blockers = find_blockers(self._snapshot, self._contents, self._waiting, deadline)
@@ -318,6 +326,23 @@ class _PoolCase:
 
     def _unknown(self, reason: str, bound: int = 1) -> Admission:
         return Admission(verdict=Verdict.UNKNOWN, reason=reason, lower_bound=bound)
+
+
+def reason_to_fit(fitting: int, waiting: Waiting, moves: int) -> str:
+    """Return in words that so many instances fit as it is, and the others after so many moves."""
+    reason = f"{fitting} of {waiting.instances} instances fit in pool {waiting.pool} as it is"
+    if moves:
+        reason += f", {'all do' if waiting.instances > 1 else 'it does'} after {moves} move{'s' * (moves > 1)}"
+    return reason
+
+
+def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
+    """Return in words that too few GPUs are free, or that at most so many instances fit whatever is moved."""
+    needed = waiting.instances * waiting.gpus
+    if free < needed:
+        return f"needs {needed} GPUs, and pool {waiting.pool} has {free} free"
+    instances = f"{most} of {waiting.instances} instances of {waiting.gpus} GPUs"
+    return f"at most {instances} fit in pool {waiting.pool}, however running instances are moved"
 
 
 def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:

@@ -242,7 +242,10 @@ def _sums(reachable: int, loads: Sequence[int], nodes: int, mask: int) -> int:
         return _shift(reachable, loads[0] * nodes, mask)
     if len(loads) > 2 or loads[0]:
         for _ in range(nodes):
-            reachable = _union(_shift(reachable, load, mask) for load in loads)
+            more = _union(_shift(reachable, load, mask) for load in loads)
+            if more == reachable:  # all sums that there are, or none that is small enough
+                break
+            reachable = more
         return reachable
     # 0 or one load: every multiple up to `nodes` of it, by chunks of 1, 2, 4, ... of which any part may be taken.
     size = 1

@@ -17,6 +17,7 @@ from oracle.solver import (
     _limit,  # pyright: ignore[reportPrivateUsage]
     _load,  # pyright: ignore[reportPrivateUsage]
     _outcome,  # pyright: ignore[reportPrivateUsage]
+    _run,  # pyright: ignore[reportPrivateUsage]
 )
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ def solve_by_branching(program: Program, deadline: Deadline, *, max_nodes: int =
     version = solver.SolverVersion()
     if not _limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
-    if not solver.SetSolverSpecificParametersAsString(f"limits/nodes = {max_nodes}\nrandomization/randomseedshift = 1"):
+    parameters = f"limits/nodes = {max_nodes}\nrandomization/randomseedshift = 1\nmisc/catchctrlc = FALSE"
+    if not solver.SetSolverSpecificParametersAsString(parameters):
         raise SolverError(f"{version} refuses its parameters")
     columns, _ = _load(solver, program, integer=True)
-    code = solver.Solve()
+    code = _run(solver)
     # OR-Tools calls it abnormal if SCIP stops at the limit of nodes without a solution.
     outcome = Outcome.GAVE_UP if code == _ABNORMAL else _outcome(code, version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:

@@ -8,37 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
-
-from compass_core.errors import CompassError
-from oracle.bounds import Argument, ArgumentError, LoadBound, SolverProof, load_bound, tree_bound
-from oracle.node_classes import Packing, PackingProblem, count_partial
+from oracle.bounds import Argument, LoadBound, SolverProof, load_bound, tree_bound
+from oracle.evidence import CertificateError, Evidence, Status
+from oracle.node_classes import LEAVING, Packing, PackingProblem, count_partial
 from oracle.reductions import Reductions, reductions_bound
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from oracle.node_classes import NodeClass
 
-SCHEMA = "compass-abs/certificate/1"
-
-
-class CertificateError(CompassError):
-    """A certificate that proves nothing; the message is one line that says what is wrong with it."""
-
-
-class Status(StrEnum):
-    """Whether a value is settled. UNKNOWN claims nothing beyond its two bounds."""
-
-    OPTIMAL = "optimal"
-    UNKNOWN = "unknown"
+__all__ = ["Certificate", "CertificateError", "Status", "check_packing", "check_problem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class Certificate(Evidence[Argument | Reductions]):
     """Why a packing problem needs at least `lower_bound` and at most `partial_nodes` partial nodes.
 
     Attributes
@@ -64,80 +50,25 @@ class Certificate:
     argument: Argument | Reductions
     status: Status
 
-    @property
-    def recheckable(self) -> bool:
-        """Whether `verify` recomputes the lower bound; false if that rests on a solver's word."""
-        return not isinstance(self.argument, SolverProof)
+    SCHEMA: ClassVar[str] = "compass-abs/certificate/1"
 
-    def verify(self) -> None:
-        """Check everything that can be checked without a solver; return nothing if it holds.
-
-        A solver's own claim is the one thing that is passed over: see `recheckable`, and `holds` for both in one.
-
-        Raises
-        ------
-        CertificateError
-            The first thing found wrong: the problem is malformed, the packing breaks it or has another number of
-            partial nodes, the argument gives another bound, or the status does not follow from the bounds.
-        """
+    def _attained(self) -> int:
         check_problem(self.problem)
         check_packing(self.problem, self.packing)
         counted = count_partial(self.problem, self.packing)
         if counted != self.partial_nodes:
             raise CertificateError(f"the packing has {counted} partial nodes, not {self.partial_nodes}")
-        proved = self._proved()
-        if proved != self.lower_bound:
-            raise CertificateError(f"the argument proves a lower bound of {proved}, not {self.lower_bound}")
-        if self.lower_bound > self.partial_nodes:
-            raise CertificateError(f"the lower bound {self.lower_bound} is above the {self.partial_nodes} attained")
-        meet = self.lower_bound == self.partial_nodes
-        if self.status is not (Status.OPTIMAL if meet else Status.UNKNOWN):
-            raise CertificateError(
-                f"the status is {self.status.value!r} with bounds {self.lower_bound} and {self.partial_nodes}"
-            )
-
-    def holds(self) -> bool:
-        """Whether every part of the certificate was recomputed and is right; false for a solver's word."""
-        try:
-            self.verify()
-        except CertificateError:
-            return False
-        return self.recheckable
-
-    def to_json(self) -> dict[str, object]:
-        """Return the certificate as data for JSON (dicts, lists, strings, integers)."""
-        data = msgspec.json.decode(msgspec.json.encode(self), type=dict[str, object])
-        return {"schema": SCHEMA, **data}
-
-    @classmethod
-    def from_json(cls, data: object) -> Certificate:
-        """Return the certificate that `to_json` made this data from. It is not verified yet.
-
-        Raises
-        ------
-        CertificateError
-            The data has another form; the message names the place.
-        """
-        if not isinstance(data, dict) or cast("dict[object, object]", data).get("schema") != SCHEMA:
-            raise CertificateError(f"expected an object with the schema {SCHEMA!r}")
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise CertificateError(str(error)) from error
-        except RecursionError as error:
-            raise CertificateError("the branch tree is nested too deep") from error
+        return counted
 
     def _proved(self) -> int:
-        if isinstance(self.argument, SolverProof):
-            return self.argument.claim
-        if isinstance(self.argument, LoadBound):
+        argument = self.argument
+        if isinstance(argument, SolverProof):
+            return argument.claim
+        if isinstance(argument, LoadBound):
             return load_bound(self.problem)
-        try:
-            if isinstance(self.argument, Reductions):
-                return reductions_bound(self.problem, self.argument)
-            return tree_bound(self.problem, self.argument)
-        except ArgumentError as error:
-            raise CertificateError(f"the lower bound has no argument: {error}") from error
+        if isinstance(argument, Reductions):
+            return reductions_bound(self.problem, argument)
+        return tree_bound(self.problem, argument)
 
 
 def check_problem(problem: PackingProblem) -> None:
@@ -165,8 +96,10 @@ def check_problem(problem: PackingProblem) -> None:
         raise CertificateError("the nodes' own instances are more than there are")
 
 
-def check_packing(problem: PackingProblem, packed: Packing) -> None:
+def check_packing(problem: PackingProblem, packed: Packing, *, present: bool = False) -> None:
     """Check that a packing solves its problem: every node used once, every instance packed once, nothing illegal.
+
+    What nodes hold at `present` solves it but for nodes that offer nothing (`LEAVING`): those may hold anything.
 
     Raises
     ------
@@ -180,7 +113,9 @@ def check_packing(problem: PackingProblem, packed: Packing) -> None:
     for group in packed:
         if not 0 <= group.node_class < len(nodes) or group.nodes < 1:
             raise CertificateError(f"the packing has {group.nodes} nodes of class {group.node_class}")
-        if not _descending(group.pattern) or not problem.classes[group.node_class].allows(group.pattern):
+        kind = problem.classes[group.node_class]
+        allowed = kind.allows(group.pattern) or (present and kind == LEAVING)
+        if not _descending(group.pattern) or not allowed:
             raise CertificateError(f"a node of class {group.node_class} may not hold {list(group.pattern)}")
         nodes[group.node_class] += group.nodes
         for demand in group.pattern:

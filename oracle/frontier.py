@@ -89,7 +89,7 @@ def frontier(placed: PlacedProblem, *, time_limit: float | None = None) -> Front
     search, inherent = start_search(placed, None, deadline := Deadline(time_limit))
     found = [
         FrontierPoint(plan.max_partial_nodes, plan.migrations, plan.lower_bound, plan.argument)
-        for plan in _descend(search, placed, inherent.partial_nodes, deadline)
+        for plan in descend(search, placed, inherent.partial_nodes, deadline)
     ]
     return Frontier(points=tuple(found), inherent=inherent)
 
@@ -104,11 +104,18 @@ def plans_along(placed: PlacedProblem, *, time_limit: float | None = None) -> It
     """
     deadline = Deadline(time_limit)
     search, inherent = start_search(placed, None, deadline)
-    yield from _descend(search, placed, inherent.partial_nodes, deadline)
+    yield from descend(search, placed, inherent.partial_nodes, deadline)
 
 
-def _descend(
+def descend(
     search: PlanSearch, placed: PlacedProblem, fewest: int, deadline: Deadline
 ) -> Iterator[MigrationCertificate]:
+    """Yield a plan for every limit from the partial nodes of today down to `fewest`, each with its evidence.
+
+    Raises
+    ------
+    SolverError
+        A solver returned nonsense.
+    """
     for limit in range(count_partial(placed.problem, placed.current), fewest - 1, -1):
         yield search.settle(limit) if deadline.is_open() else search.certificate(limit)

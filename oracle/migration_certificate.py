@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-import msgspec
-
-from oracle.bounds import ArgumentError, SolverProof
-from oracle.certificate import CertificateError, Status, check_packing, check_problem
+from oracle.bounds import SolverProof
+from oracle.certificate import check_packing, check_problem
+from oracle.evidence import CertificateError, Evidence, Status
 from oracle.node_classes import Packing, PackingProblem, Pattern, PlacedProblem, count_partial, packing
 from oracle.transport.bounds import MigrationArgument, migration_bound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-SCHEMA = "compass-abs/migration-certificate/1"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,8 +64,27 @@ def packing_after(present: Packing, changed: Changes) -> Packing:
     return packing(nodes)
 
 
+def check_changes(problem: PackingProblem, present: Packing, changed: Changes) -> tuple[int, int]:
+    """Check that a plan can be carried out on what is held now; return its partial nodes and its migrations.
+
+    Raises
+    ------
+    CertificateError
+        The changes are out of order, or lead to what is no packing of the problem.
+    """
+    keys = [(change.node_class, change.before, change.after) for change in changed]
+    if any(former >= latter for former, latter in pairwise(keys)):
+        raise CertificateError("the changes are not sorted, or one is there twice")
+    for change in changed:
+        if change.nodes < 1 or change.before == change.after:
+            raise CertificateError(f"{change.nodes} nodes change from {list(change.before)} to {list(change.after)}")
+    after = packing_after(present, changed)
+    check_packing(problem, after)
+    return count_partial(problem, after), sum(change.migrations for change in changed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationCertificate:
+class MigrationCertificate(Evidence[MigrationArgument]):
     """Why at most `max_partial_nodes` partial nodes cost at least `lower_bound` and at most `migrations` migrations.
 
     Attributes
@@ -103,93 +119,30 @@ class MigrationCertificate:
     argument: MigrationArgument
     status: Status
 
+    SCHEMA: ClassVar[str] = "compass-abs/migration-certificate/1"
+
     @property
     def packing(self) -> Packing:
         """What every node holds after the plan."""
         return packing_after(self.present, self.changes)
 
-    @property
-    def recheckable(self) -> bool:
-        """Whether `verify` recomputes the lower bound; false if that rests on a solver's word."""
-        return not isinstance(self.argument, SolverProof)
-
-    def verify(self) -> None:
-        """Check everything that can be checked without a solver; return nothing if it holds.
-
-        A solver's own claim is the one thing that is passed over: see `recheckable`, and `holds` for both in one.
-
-        Raises
-        ------
-        CertificateError
-            The first thing found wrong: the problem or what is held now is malformed, the plan breaks it or has other
-            numbers, the argument gives another bound, or the status does not follow from the bounds.
-        """
+    def _attained(self) -> int:
         check_problem(self.problem)
-        check_packing(self.problem, self.present)
+        check_packing(self.problem, self.present, present=True)
         self._check_plan()
-        proved = self._proved()
-        if proved != self.lower_bound:
-            raise CertificateError(f"the argument proves a lower bound of {proved}, not {self.lower_bound}")
-        if self.lower_bound > self.migrations:
-            raise CertificateError(f"the lower bound {self.lower_bound} is above the {self.migrations} of the plan")
-        meet = self.lower_bound == self.migrations
-        if self.status is not (Status.OPTIMAL if meet else Status.UNKNOWN):
-            raise CertificateError(
-                f"the status is {self.status.value!r} with bounds {self.lower_bound} and {self.migrations}"
-            )
-
-    def holds(self) -> bool:
-        """Whether every part of the certificate was recomputed and is right; false for a solver's word."""
-        try:
-            self.verify()
-        except CertificateError:
-            return False
-        return self.recheckable
-
-    def to_json(self) -> dict[str, object]:
-        """Return the certificate as data for JSON (dicts, lists, strings, integers)."""
-        data = msgspec.json.decode(msgspec.json.encode(self), type=dict[str, object])
-        return {"schema": SCHEMA, **data}
-
-    @classmethod
-    def from_json(cls, data: object) -> MigrationCertificate:
-        """Return the certificate that `to_json` made this data from. It is not verified yet.
-
-        Raises
-        ------
-        CertificateError
-            The data has another form; the message names the place.
-        """
-        if not isinstance(data, dict) or cast("dict[object, object]", data).get("schema") != SCHEMA:
-            raise CertificateError(f"expected an object with the schema {SCHEMA!r}")
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise CertificateError(str(error)) from error
+        return self.migrations
 
     def _check_plan(self) -> None:
-        keys = [(change.node_class, change.before, change.after) for change in self.changes]
-        if any(former >= latter for former, latter in pairwise(keys)):
-            raise CertificateError("the changes are not sorted, or one is there twice")
-        for change in self.changes:
-            if change.nodes < 1 or change.before == change.after:
-                raise CertificateError(
-                    f"{change.nodes} nodes change from {list(change.before)} to {list(change.after)}"
-                )
-        after = self.packing
-        check_packing(self.problem, after)
-        partial_nodes = count_partial(self.problem, after)
+        partial_nodes, counted = check_changes(self.problem, self.present, self.changes)
         if partial_nodes != self.partial_nodes or partial_nodes > self.max_partial_nodes:
             raise CertificateError(
                 f"the plan leaves {partial_nodes} partial nodes, not {self.partial_nodes} of {self.max_partial_nodes}"
             )
-        if (counted := sum(change.migrations for change in self.changes)) != self.migrations:
+        if counted != self.migrations:
             raise CertificateError(f"the plan has {counted} migrations, not {self.migrations}")
 
     def _proved(self) -> int:
-        if isinstance(self.argument, SolverProof):
-            return self.argument.claim
-        try:
-            return migration_bound(PlacedProblem(self.problem, self.present), self.max_partial_nodes, self.argument)
-        except ArgumentError as error:
-            raise CertificateError(f"the lower bound has no argument: {error}") from error
+        argument = self.argument
+        if isinstance(argument, SolverProof):
+            return argument.claim
+        return migration_bound(PlacedProblem(self.problem, self.present), self.max_partial_nodes, argument)

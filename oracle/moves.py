@@ -161,38 +161,59 @@ class MoveOrder:
         return Status.OPTIMAL if settled else Status.UNKNOWN
 
 
-def protect(snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
-    """Return the snapshot in which the instances of these jobs cannot move.
+def protect(snapshot: Snapshot, names: Iterable[str], *, strict: bool = True) -> Snapshot:
+    """Return the snapshot in which these jobs and instances cannot move.
 
     Parameters
     ----------
     snapshot
         The cluster.
     names
-        Names of jobs, or of namespaces: `team` stands for every job whose name begins with `team/`.
+        Names of jobs, of namespaces and of instances. `team` and `team/*` stand for every job whose name begins with
+        `team/`; `job:3` is the instance of that number, unless a job has that name.
+    strict
+        Whether a name that stands for nothing is an error. It may be a misspelt one, and what was to be protected would
+        then move; of names stored earlier, it may be a job that has ended.
 
     Raises
     ------
     UnknownJobError
-        A name stands for no running job. It may be a misspelt one, and what was to be protected would then move.
+        A name stands for nothing that runs.
     """
     names = set(names)
     if not names:
         return snapshot
     known = {name for job in snapshot.jobs for name in _names(job)}
-    if unknown := sorted(names - known):
-        raise UnknownJobError(f"no running job and no namespace is named {unknown[0]!r}; it cannot be protected")
-    return replace(snapshot, jobs=tuple(_pinned(job) if names & _names(job) else job for job in snapshot.jobs))
+    instances = {key for name in names - known if (key := _instance(snapshot, name)) is not None}
+    unknown = sorted(name for name in names - known if _instance(snapshot, name) is None)
+    if unknown and strict:
+        raise UnknownJobError(
+            f"no running job, namespace or instance (job:number) is named {unknown[0]!r}; it cannot be protected"
+        )
+    jobs = (_pinned(job, instances, every=not names.isdisjoint(_names(job))) for job in snapshot.jobs)
+    return replace(snapshot, jobs=tuple(jobs))
 
 
 def _names(job: RunningJob) -> set[str]:
-    """Return what stands for a job: its name, and each part of it that ends before a slash."""
+    """Return what stands for a job: its name, and each part of it that ends before a slash, with and without `/*`."""
     parts = job.name.split("/")
-    return {"/".join(parts[:k]) for k in range(1, len(parts) + 1)}
+    namespaces = {"/".join(parts[:k]) for k in range(1, len(parts))}
+    return {job.name} | namespaces | {f"{namespace}/*" for namespace in namespaces}
 
 
-def _pinned(job: RunningJob) -> RunningJob:
-    def pin(instance: RunningInstance) -> RunningInstance:
-        return replace(instance, movable=False)
+def _instance(snapshot: Snapshot, name: str) -> tuple[str, int] | None:
+    """Return the instance that is meant by `job:3`, if there is one."""
+    name, _, number = name.rpartition(":")
+    if not (number.isascii() and number.isdigit()):
+        return None
+    found = next((job for job in snapshot.jobs if job.name == name), None)
+    return None if found is None or int(number) >= len(found.instances) else (name, int(number))
 
-    return replace(job, instances=tuple(map(pin, job.instances)))
+
+def _pinned(job: RunningJob, instances: set[tuple[str, int]], *, every: bool) -> RunningJob:
+    def pin(i: int, instance: RunningInstance) -> RunningInstance:
+        return replace(instance, movable=False) if every or (job.name, i) in instances else instance
+
+    if not every and all(name != job.name for name, _ in instances):
+        return job
+    return replace(job, instances=tuple(pin(i, instance) for i, instance in enumerate(job.instances)))

@@ -73,6 +73,11 @@ class NodeClass:
         return self.held + load == 0 < self.capacity
 
 
+LEAVING = NodeClass(0, 0, 0)
+"""A node that offers nothing. What it holds now, if anything, has to leave it: instances that wait for a place, or
+those of a node that is drained."""
+
+
 @dataclass(frozen=True, slots=True)
 class PackingProblem:
     """Node classes with multiplicities, and the movable instances to be packed on them.

@@ -6,199 +6,38 @@ moves are put in an order that has been replayed.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from compass_core.errors import UnknownJobError
+from oracle import interruption
 from oracle.certificate import Status
+from oracle.choosing.disturbance import counting_bound
+from oracle.choosing.job_limit import disturb_fewer
 from oracle.choosing.relocation_search import RelocationSearch
 from oracle.exact import InfeasibleError, UndecidedError
-from oracle.frontier import frontier as pool_frontier
-from oracle.migration import start_search
+from oracle.live_targets import LiveTargets
 from oracle.moves import Move, MoveMode, MoveOrder, protect
-from oracle.node_classes import constrained_class, constrained_problem, contents_by_pool
+from oracle.ordering import NoOrderError
+from oracle.plan_result import Asked, Plan, PoolEvidence
+from oracle.pool_part import part_of
 from oracle.relocation import relocations
 from oracle.replay import replay
-from oracle.sequencing.live_plan import Target, live_plan
+from oracle.sequencing.live_plan import live_plan
 from oracle.sequencing.rematching import order_interchangeably
+from oracle.shared_limits import further_arguments
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
-    from oracle.certificate import Certificate
-    from oracle.migration_certificate import MigrationCertificate
-    from oracle.moves import Stop
-    from oracle.node_classes import NodeContent
+    from oracle.choosing.choice import Choice
     from oracle.sequencing.live_plan import LivePlan
     from oracle.snapshots.model import Snapshot
-    from oracle.transport.model import Integers
-    from oracle.transport.search import PlanSearch
     from oracle.transport.split import PoolsSearch, SplitPlan
 
-SCHEMA = "compass-abs/plan/1"
-
-# Without a time limit, instances of plans with more migrations are chosen quickly: the integer program that disturbs
-# the fewest jobs takes minutes for some of 300.
-MAX_CHOSEN_EXACTLY = 100
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFrontierPoint:
-    """What at most so many partial nodes in all pools together cost.
-
-    Attributes
-    ----------
-    partial_nodes
-        The limit on partial nodes.
-    migrations
-        Those of the cheapest plan found: the fewest if `lower_bound` is equal.
-    lower_bound
-        Migrations of every plan within the limit, at least.
-    """
-
-    partial_nodes: int
-    migrations: int
-    lower_bound: int
-
-    @property
-    def status(self) -> Status:
-        """OPTIMAL if the bounds meet."""
-        return Status.OPTIMAL if self.migrations == self.lower_bound else Status.UNKNOWN
-
-    def to_json(self) -> dict[str, object]:
-        """Return the point as it stands in `frontier` of a plan."""
-        return {"partial_nodes": self.partial_nodes, "migrations": self.migrations, "lower_bound": self.lower_bound}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolEvidence:
-    """What is proved about one pool.
-
-    Attributes
-    ----------
-    pool
-        Its name.
-    inherent
-        Evidence for the fewest partial nodes it can have.
-    migrations
-        Evidence for the fewest migrations to as many partial nodes as the plan leaves it.
-    """
-
-    pool: str
-    inherent: Certificate
-    migrations: MigrationCertificate
-
-    def to_json(self) -> dict[str, object]:
-        """Return the evidence as data for JSON."""
-        return {"pool": self.pool, "inherent": self.inherent.to_json(), "migrations": self.migrations.to_json()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Moves, in steps, that leave few partial nodes, and how good they are known to be.
-
-    Attributes
-    ----------
-    snapshot
-        Where the moves start; what is protected is immovable in it.
-    mode
-        Whether instances may be stopped before their destination is free.
-    moves, stops
-        Sorted by step. In live mode an instance that is parked on the way moves more than once.
-    partial_nodes_before, partial_nodes_after, empty_nodes_before, empty_nodes_after
-        Of all pools together.
-    partial_nodes_lower_bound
-        Partial nodes after every plan within `max_migrations`, at least; in live mode after every live plan that leaves
-        no fewer than was asked for.
-    migrations_lower_bound
-        Moves of every plan of this mode that leaves so few partial nodes, at least.
-    jobs_disturbed_lower_bound
-        Jobs disturbed by every plan as good that leaves each pool as many partial nodes, at least.
-    status
-        OPTIMAL if no plan of this mode within the limits is better.
-    max_partial_nodes, max_migrations, protected
-        The limits that were asked for.
-    evidence
-        The certificates, one a pool.
-    """
-
-    snapshot: Snapshot = field(repr=False)
-    mode: MoveMode
-    moves: tuple[Move, ...]
-    stops: tuple[Stop, ...]
-    partial_nodes_before: int
-    partial_nodes_after: int
-    empty_nodes_before: int
-    empty_nodes_after: int
-    partial_nodes_lower_bound: int
-    migrations_lower_bound: int
-    jobs_disturbed_lower_bound: int
-    status: Status
-    max_partial_nodes: int | None
-    max_migrations: int | None
-    protected: tuple[str, ...]
-    evidence: tuple[PoolEvidence, ...] = field(repr=False)
-
-    @property
-    def migrations(self) -> int:
-        """Moves, those to a parking place included; without any of these, the instances whose node changes."""
-        return len(self.moves)
-
-    @property
-    def jobs_disturbed(self) -> tuple[str, ...]:
-        """Names of the jobs of which an instance moves, sorted."""
-        return tuple(sorted({move.job for move in self.moves}))
-
-    @property
-    def live(self) -> bool:
-        """Whether every move goes into free space."""
-        return not self.stops
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return max((move.step for move in self.moves), default=0)
-
-    def frontier(self, *, time_limit: float | None = None) -> tuple[PlanFrontierPoint, ...]:
-        """Return the fewest migrations for every limit on partial nodes, from those of today down to the fewest.
-
-        Instances may be stopped for these migrations, whatever the mode of the plan.
-
-        Parameters
-        ----------
-        time_limit
-            Seconds of wall time; None for as long as it takes. Points not settled by then have both bounds.
-        """
-        return _frontier(self.snapshot, Deadline(time_limit))
-
-    def to_dict(self, frontier: Sequence[PlanFrontierPoint] | None = None) -> dict[str, object]:
-        """Return the content of ``sifopt plan -o json``, with this frontier if there is one."""
-        data: dict[str, object] = {
-            "schema": SCHEMA,
-            "status": self.status.value,
-            "mode": self.mode.value,
-            "max_partial_nodes": self.max_partial_nodes,
-            "max_migrations": self.max_migrations,
-            "protected": list(self.protected),
-            "partial_nodes_before": self.partial_nodes_before,
-            "partial_nodes_after": self.partial_nodes_after,
-            "partial_nodes_lower_bound": self.partial_nodes_lower_bound,
-            "empty_nodes_before": self.empty_nodes_before,
-            "empty_nodes_after": self.empty_nodes_after,
-            "migrations": self.migrations,
-            "migrations_lower_bound": self.migrations_lower_bound,
-            "jobs_disturbed": len(self.jobs_disturbed),
-            "jobs_disturbed_lower_bound": self.jobs_disturbed_lower_bound,
-            "moves": [move.to_json() for move in self.moves],
-            "live": self.live,
-            "stopped_first": [stop.to_json() for stop in self.stops],
-        }
-        if frontier is not None:
-            data["frontier"] = [point.to_json() for point in frontier]
-        return {**data, "certificate": {"pools": [pool.to_json() for pool in self.evidence]}}
+__all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
 
 
 def plan(
@@ -206,11 +45,18 @@ def plan(
     *,
     max_partial_nodes: int | None = None,
     max_migrations: int | None = None,
+    max_jobs_disturbed: int | None = None,
+    max_per_job_at_once: int | None = None,
     moves: MoveMode | str = MoveMode.CHECKPOINT,
     protected: Iterable[str] = (),
+    weights: Mapping[str, int] | None = None,
+    pool: str | None = None,
     time_limit: float | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Plan:
     """Return a plan that leaves the fewest partial nodes, or no more than a limit, with as few moves as possible.
+
+    Of plans as good, one is sought that disturbs jobs of little weight.
 
     Parameters
     ----------
@@ -218,15 +64,24 @@ def plan(
         The cluster.
     max_partial_nodes
         Partial nodes of all pools together that may be left; None for as few as possible.
-    max_migrations
-        Moves that may be made; the plan then leaves as few partial nodes as they reach.
+    max_migrations, max_jobs_disturbed
+        Moves that may be made, and jobs of which instances may move; the plan then leaves as few partial nodes as
+        these reach.
+    max_per_job_at_once
+        At most so many instances of one job may be stopped or moving at a time.
     moves
         Whether an instance may be stopped before its destination is free (`checkpoint`), or every move must go into
         free space (`live`). Where no live moves lead within `max_partial_nodes`, a live plan leaves as few as they can.
     protected
-        Jobs and namespaces of which nothing is moved.
+        Jobs, namespaces and instances that are not moved; `oracle.moves.protect` says how they are named.
+    weights
+        What it costs to disturb a job, at least 0; 1 for jobs not named.
+    pool
+        Plan this pool only: moves, figures and limits are about its nodes.
     time_limit
         Seconds of wall time; None for as long as it takes. What is not settled by then is UNKNOWN.
+    on_progress
+        Called with what is being done and what is known by then, in words, as the search goes on.
 
     Raises
     ------
@@ -235,221 +90,285 @@ def plan(
     UndecidedError
         No plan within the limits was found in time, but there may be one.
     UnknownJobError
-        A protected name stands for nothing that runs.
+        A protected name stands for nothing that runs, or a weight is that of no running job.
+    UnknownPoolError
+        No node is in `pool`.
     ValueError
-        A limit is negative, or `moves` is no such mode.
+        A limit or a weight is negative, `max_per_job_at_once` is below 1, or `moves` is no such mode.
     """
-    for name, limit in (("max_partial_nodes", max_partial_nodes), ("max_migrations", max_migrations)):
+    asked = Asked(
+        max_partial_nodes=max_partial_nodes,
+        max_migrations=max_migrations,
+        max_jobs_disturbed=max_jobs_disturbed,
+        max_per_job_at_once=max_per_job_at_once,
+        protected=tuple(sorted(set(protected))),
+        weights=dict(weights or {}),
+        pool=pool,
+    )
+    mode = MoveMode(moves)
+    _check(snapshot, asked)
+    planner = _Planner(protect(snapshot, asked.protected), asked, Deadline(time_limit), on_progress or _say_nothing)
+    return planner.checkpoint() if mode is MoveMode.CHECKPOINT else planner.live()
+
+
+def _check(snapshot: Snapshot, asked: Asked) -> None:
+    limits = {
+        "max_partial_nodes": asked.max_partial_nodes,
+        "max_migrations": asked.max_migrations,
+        "max_jobs_disturbed": asked.max_jobs_disturbed,
+    }
+    for name, limit in limits.items():
         if limit is not None and limit < 0:
             raise ValueError(f"{name}: expected 0 or more, got {limit}")
-    protected = tuple(sorted(set(protected)))
-    planner = _Planner(protect(snapshot, protected), protected, max_partial_nodes, max_migrations, Deadline(time_limit))
-    return planner.checkpoint() if MoveMode(moves) is MoveMode.CHECKPOINT else planner.live()
+    if asked.max_per_job_at_once is not None and asked.max_per_job_at_once < 1:
+        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {asked.max_per_job_at_once}")
+    running = {job.name for job in snapshot.jobs}
+    for job, weight in asked.weights.items():
+        if job not in running:
+            raise UnknownJobError(f"no running job is named {job!r}; it cannot be given a weight")
+        if weight < 0:
+            raise ValueError(f"the weight of job {job!r}: expected 0 or more, got {weight}")
 
 
-class _Closable(Deadline):
-    """A deadline that can be brought forward to now."""
-
-    __slots__ = ()
-
-    def close(self) -> None:
-        """Let no more work begin."""
-        super().__init__(0)
+def _say_nothing(_: str) -> None:
+    pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """Moves of the part that is planned, with what is known about all others."""
+
+    order: MoveOrder
+    evidence: tuple[PoolEvidence, ...]
+    partial_lower_bound: int
+    moves_lower_bound: int
+    jobs_lower_bound: int
+    weight_lower_bound: int
+    best: bool
+
+
 class _Planner:
-    snapshot: Snapshot
-    protected: tuple[str, ...]
-    max_partial: int | None
-    max_moves: int | None
-    deadline: Deadline
+    def __init__(self, whole: Snapshot, asked: Asked, deadline: Deadline, tell: Callable[[str], None]) -> None:
+        self._whole = whole
+        self._part = part_of(whole, asked.pool)
+        self._snapshot = self._part.snapshot
+        self._asked = asked
+        self._deadline = deadline
+        self._tell = tell
 
     def checkpoint(self) -> Plan:
         """Return the plan if instances may be stopped."""
-        deadline = _Closable(self.deadline.seconds_left)
-        search = RelocationSearch(self.snapshot, {}, deadline)
+        self._tell("fewest partial nodes, fewest moves")
+        search = RelocationSearch(self._snapshot, self._asked.weights, self._deadline)
         split, partial_bound, best = self._split(search.pools)
-        if self.deadline.seconds_left is None and split.migrations > MAX_CHOSEN_EXACTLY:
-            deadline.close()
+        most_jobs = self._asked.max_jobs_disturbed
+        moves = _range(split.lower_bound, split.migrations, "move")
+        self._tell(f"{moves} to {_range(partial_bound, split.partial_nodes, 'partial node')}; choosing whose")
         choice = search.choose(split)
-        order = order_interchangeably(self.snapshot, relocations(choice.selection), deadline=self.deadline)
+        if most_jobs is not None and len(choice.selection.jobs) > most_jobs:
+            choice, partial_bound, best = self._with_fewer_jobs(search, choice, most_jobs)
+        else:
+            best = best and split.migrations <= split.lower_bound
+        self._tell(f"{moves}; putting them in order")
+        limit = self._asked.max_per_job_at_once
+        try:
+            order = order_interchangeably(
+                self._snapshot, relocations(choice.selection), max_per_job_at_once=limit, deadline=self._deadline
+            )
+        except NoOrderError:
+            return self._one_at_a_time(search, partial_bound)
+        claims = self._claims(choice.partial_nodes, choice.migrations_lower_bound, partial_bound)
+        certificates = list(zip(search.pools.inherent, choice.plans, strict=True))
+        further = further_arguments(certificates, claims, search.pools.certificate)
         evidence = tuple(
-            PoolEvidence(pool=pool, inherent=inherent, migrations=one)
-            for pool, inherent, one in zip(search.names, search.pools.inherent, choice.plans, strict=True)
+            PoolEvidence(pool=pool, inherent=inherent, migrations=one, further=more)
+            for pool, (inherent, one), more in zip(search.names, certificates, further, strict=True)
         )
-        return self._plan(
-            MoveMode.CHECKPOINT,
-            order,
-            evidence,
-            bounds=(partial_bound, min(split.lower_bound, len(order.moves)), choice.jobs_lower_bound),
-            best=best and len(order.moves) <= split.lower_bound,
+        found = _Found(
+            order=order,
+            evidence=evidence,
+            partial_lower_bound=partial_bound,
+            moves_lower_bound=choice.migrations_lower_bound,
+            jobs_lower_bound=choice.jobs_lower_bound,
+            weight_lower_bound=choice.weight_lower_bound,
+            best=best and len(order.moves) <= choice.migrations_lower_bound,
         )
+        return self._plan(MoveMode.CHECKPOINT, found)
+
+    def _claims(self, partial_nodes: int, moves_bound: int, partial_bound: int) -> list[tuple[int, int]]:
+        """Return what is to be proved: pairs of a limit on the partial nodes and the moves that it takes at least."""
+        claims = [(max(partial_nodes, self._asked.max_partial_nodes or 0), moves_bound)]
+        if self._asked.max_migrations is not None:
+            claims.append((partial_bound - 1, self._asked.max_migrations + 1))
+        return claims
 
     def _split(self, search: PoolsSearch) -> tuple[SplitPlan, int, bool]:
         """Return the plans of the pools, a bound on their partial nodes, and whether as few as asked for is proved."""
         bound = sum(inherent.lower_bound for inherent in search.inherent)
-        asked = self.max_partial
+        asked, most_moves = self._asked.max_partial_nodes, self._asked.max_migrations
         if asked is not None and asked < bound:
             raise InfeasibleError(f"at least {bound} nodes are partial, however instances are moved")
-        if self.max_moves is None:
+        if most_moves is None:
             if asked is not None and asked < search.fewest:
                 raise UndecidedError(f"no plan with {asked} partial nodes was found in time; there may be one")
             found = search.cheapest(search.fewest if asked is None else asked)
             return found, bound, asked is not None or found.partial_nodes == bound
-        fewest = search.fewest_partial_nodes(self.max_moves)
+        fewest = search.fewest_partial_nodes(most_moves)
         if asked is None:
             return fewest.plan, fewest.lower_bound, fewest.status is Status.OPTIMAL
         if asked < fewest.lower_bound:
             raise InfeasibleError(
-                f"{self.max_moves} migrations leave at least {fewest.lower_bound} partial nodes, not {asked}"
+                f"{most_moves} migrations leave at least {fewest.lower_bound} partial nodes, not {asked}"
             )
         if asked < fewest.plan.partial_nodes:
             raise UndecidedError(
-                f"no plan with {asked} partial nodes and {self.max_moves} migrations was found in time; "
-                "there may be one"
+                f"no plan with {asked} partial nodes and {most_moves} migrations was found in time; there may be one"
             )
         return search.cheapest(asked), fewest.lower_bound, True
 
+    def _with_fewer_jobs(self, search: RelocationSearch, first: Choice, most: int) -> tuple[Choice, int, bool]:
+        """Return a choice that disturbs few enough jobs, a bound on its partial nodes, and whether it is best."""
+        asked = self._asked.max_partial_nodes
+        choice = disturb_fewer(search, first, asked or 0, self._asked.max_migrations, most)
+        bound = choice.partial_lower_bound
+        if asked is None or choice.partial_nodes <= asked:
+            # What was asked for is no bound on what others leave.
+            lower = bound if asked is None else sum(inherent.lower_bound for inherent in search.pools.inherent)
+            return choice, lower, choice.is_settled
+        if bound > asked:
+            raise InfeasibleError(f"{most} disturbed jobs leave at least {bound} partial nodes, not {asked}")
+        raise UndecidedError(
+            f"no plan with {asked} partial nodes and {most} disturbed jobs was found; there may be one"
+        )
+
+    def _one_at_a_time(self, search: RelocationSearch, partial_bound: int) -> Plan:
+        """Return the plan of moves into free space: they can be made one at a time, so they keep to any limit."""
+        asked = self._asked.max_partial_nodes
+        found = self._into_free_space()
+        left = found.partial_nodes_after
+        if asked is not None and left > asked:
+            raise UndecidedError(
+                f"no plan with {asked} partial nodes and at most {self._asked.max_per_job_at_once} instances of a job "
+                "down at a time was found; there may be one"
+            )
+        fewest_moves = min(search.pools.cheapest(max(left, search.pools.fewest)).lower_bound, found.migrations)
+        best = (asked is not None or left <= partial_bound) and found.migrations == fewest_moves
+        return replace(
+            found,
+            mode=MoveMode.CHECKPOINT,
+            partial_nodes_lower_bound=min(partial_bound, left),
+            migrations_lower_bound=fewest_moves,
+            status=Status.OPTIMAL if best else Status.UNKNOWN,
+        )
+
     def live(self) -> Plan:
         """Return the plan if every move goes into free space."""
-        targets = _Targets(self.snapshot, self.deadline)
+        # The best plan of all is the best live one if nothing has to stop for it.
+        seconds = self._deadline.seconds_left
+        half = Deadline(None if seconds is None else seconds / 2)
+        try:
+            found = _Planner(self._whole, self._asked, half, self._tell).checkpoint()
+        except UndecidedError:
+            return self._into_free_space()
+        if found.live and found.status is Status.OPTIMAL:
+            # Of a live plan the bound counts from what was asked for.
+            left = found.partial_nodes_after
+            bound = found.partial_nodes_lower_bound if self._asked.max_partial_nodes is None else left
+            return replace(found, mode=MoveMode.LIVE, partial_nodes_lower_bound=bound)
+        return self._into_free_space()
+
+    def _into_free_space(self) -> Plan:
+        """Return the plan found by the search of live moves."""
+        self._tell("fewest partial nodes, if instances may be stopped")
+        asked = self._asked.max_partial_nodes
+        targets = LiveTargets(self._snapshot, self._asked.weights, self._deadline)
         bound = targets.lower_bound()
-        if self.max_partial is not None and self.max_partial < bound:
+        if asked is not None and asked < bound:
             raise InfeasibleError(f"at least {bound} nodes are partial, however instances are moved")
-        present, _ = _partial_and_empty(self.snapshot)
-        limit, proved = self.max_partial, True
+        present, _ = _partial_and_empty(self._snapshot)
+        limit, proved = asked, True
         found = self._live_plan(limit, targets)
-        while self.max_moves is not None and len(found.moves) > self.max_moves:
-            # Fewer moves are allowed than it takes: the next limit, until one can be kept. No move keeps today's.
-            proved = proved and found.moves_lower_bound > self.max_moves
+        while not self._keeps_limits(found.moves):
+            # Fewer moves or jobs are allowed than it takes: the next limit, until one can be kept; today's can.
+            most_moves = self._asked.max_migrations
+            proved = proved and most_moves is not None and found.moves_lower_bound > most_moves
             limit = min(present, max(found.partial_nodes + 1, 0 if limit is None else limit + 1))
-            if not self.deadline.is_open():
+            if not self._deadline.is_open():
                 limit, proved = present, False
             found = self._live_plan(limit, targets)
-        if self.max_moves is not None and self.max_partial is not None and found.partial_nodes > self.max_partial:
+        if limit != asked and asked is not None and found.partial_nodes > asked:
             raise UndecidedError(
-                f"no live plan with {self.max_partial} partial nodes and {self.max_moves} moves was found; "
+                f"no live plan with {asked} partial nodes within the limits on moves and jobs was found; "
                 "there may be one"
             )
-        if limit == self.max_partial:
+        if limit == asked:
             bound = found.partial_nodes_lower_bound
         elif proved and limit is not None:
             bound = limit
-        order = MoveOrder(moves=found.moves)
-        return self._plan(
-            MoveMode.LIVE,
-            order,
-            targets.evidence(replay(self.snapshot, found.moves)),
-            bounds=(bound, found.moves_lower_bound, min(1, len(found.moves))),
+        after = replay(self._snapshot, found.moves)
+        claims = self._claims(found.partial_nodes, found.moves_lower_bound, bound)
+        evidence = targets.evidence(after, claims)
+        # So many instances change their node in every plan that leaves each pool as few partial nodes, live or not.
+        leaving = sum(pool.migrations.lower_bound for pool in evidence)
+        movable = Counter(job.name for job in self._snapshot.jobs for one in job.instances if one.movable)
+        result = _Found(
+            order=MoveOrder(moves=found.moves),
+            evidence=evidence,
+            partial_lower_bound=bound,
+            moves_lower_bound=found.moves_lower_bound,
+            jobs_lower_bound=counting_bound(movable, dict.fromkeys(movable, 1), leaving),
+            weight_lower_bound=counting_bound(movable, {job: self._weight(job) for job in movable}, leaving),
             best=bound == found.partial_nodes and found.moves_lower_bound == len(found.moves),
         )
+        return self._plan(MoveMode.LIVE, result)
 
-    def _live_plan(self, limit: int | None, targets: _Targets) -> LivePlan:
+    def _live_plan(self, limit: int | None, targets: LiveTargets) -> LivePlan:
+        self._tell(f"moves into free space to {'the fewest' if limit is None else f'at most {limit}'} partial nodes")
         return live_plan(
-            self.snapshot, max_partial_nodes=limit, find_target=targets.find, time_limit=self.deadline.seconds_left
+            self._snapshot,
+            max_partial_nodes=limit,
+            find_target=targets.find,
+            max_per_job_at_once=self._asked.max_per_job_at_once,
+            time_limit=self._deadline.seconds_left,
         )
 
-    def _plan(
-        self,
-        mode: MoveMode,
-        order: MoveOrder,
-        evidence: tuple[PoolEvidence, ...],
-        *,
-        bounds: tuple[int, int, int],
-        best: bool,
-    ) -> Plan:
-        before = _partial_and_empty(self.snapshot)
-        after = _partial_and_empty(replay(self.snapshot, order.moves, order.stops))
+    def _keeps_limits(self, moves: tuple[Move, ...]) -> bool:
+        most_moves, most_jobs = self._asked.max_migrations, self._asked.max_jobs_disturbed
+        few_moves = most_moves is None or len(moves) <= most_moves
+        return few_moves and (most_jobs is None or len({move.job for move in moves}) <= most_jobs)
+
+    def _weight(self, job: str) -> int:
+        return self._asked.weights.get(job, 1)
+
+    def _plan(self, mode: MoveMode, found: _Found) -> Plan:
+        order, limit = found.order, self._asked.max_per_job_at_once
+        before = _partial_and_empty(self._snapshot)
+        after = _partial_and_empty(replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit))
+        moves, stops = self._part.moves(order.moves), self._part.stops(order.stops)
+        if self._asked.pool is not None:
+            replay(self._whole, moves, stops, max_per_job_at_once=limit)
+        jobs = {move.job for move in moves}
+        disturbance = sum(map(self._weight, jobs))
+        current = interruption.current()
         return Plan(
-            snapshot=self.snapshot,
+            snapshot=self._whole,
+            asked=self._asked,
             mode=mode,
-            moves=order.moves,
-            stops=order.stops,
+            moves=moves,
+            stops=stops,
             partial_nodes_before=before[0],
             partial_nodes_after=after[0],
             empty_nodes_before=before[1],
             empty_nodes_after=after[1],
-            partial_nodes_lower_bound=bounds[0],
-            migrations_lower_bound=bounds[1],
-            jobs_disturbed_lower_bound=bounds[2],
-            status=Status.OPTIMAL if best else Status.UNKNOWN,
-            max_partial_nodes=self.max_partial,
-            max_migrations=self.max_moves,
-            protected=self.protected,
-            evidence=evidence,
+            partial_nodes_lower_bound=found.partial_lower_bound,
+            migrations_lower_bound=min(found.moves_lower_bound, len(moves)),
+            jobs_disturbed_lower_bound=min(found.jobs_lower_bound, len(jobs)),
+            disturbance=disturbance,
+            disturbance_lower_bound=min(found.weight_lower_bound, disturbance),
+            status=Status.OPTIMAL if found.best else Status.UNKNOWN,
+            interrupted=current is not None and current.requested,
+            evidence=found.evidence,
         )
-
-
-class _Targets:
-    """The fewest relocations of each pool, for the search of live moves."""
-
-    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
-        self._snapshot = snapshot
-        self._deadline = deadline
-        self._contents = contents_by_pool(snapshot)
-        self._searches: dict[str, tuple[PlanSearch, Certificate]] = {
-            pool: start_search(constrained_problem(nodes), None, deadline) for pool, nodes in self._contents.items()
-        }
-
-    def lower_bound(self) -> int:
-        """Return how many partial nodes all pools together have at least."""
-        return sum(inherent.lower_bound for _, inherent in self._searches.values())
-
-    def find(self, pool: str, partial_nodes: int) -> Target | None:
-        """Return the fewest relocations to so many partial nodes; None if no placement has so few."""
-        search, inherent = self._searches[pool]
-        if partial_nodes < inherent.lower_bound:
-            return None
-        if partial_nodes < inherent.partial_nodes:
-            return Target(None, 0)
-        found = search.settle(partial_nodes)
-        return Target(named_moves(self._snapshot, self._contents[pool], found), found.lower_bound)
-
-    def evidence(self, after: Snapshot) -> tuple[PoolEvidence, ...]:
-        """Return what is proved about the migrations to as few partial nodes as there are in this snapshot."""
-        found: list[PoolEvidence] = []
-        for pool, nodes in contents_by_pool(after).items():
-            search, inherent = self._searches[pool]
-            left = sum(0 < node.used < node.capacity for node in nodes)
-            reached = search.settle(max(left, inherent.partial_nodes))
-            found.append(PoolEvidence(pool=pool, inherent=inherent, migrations=reached))
-        return tuple(found)
-
-
-def named_moves(snapshot: Snapshot, contents: Iterable[NodeContent], changed: MigrationCertificate) -> tuple[Move, ...]:
-    """Return moves, without an order, that carry out a pool's plan at pattern level.
-
-    Of instances that would do, those of a job disturbed already come first.
-    """
-    index = {kind: c for c, kind in enumerate(changed.problem.classes)}
-    names: defaultdict[tuple[int, tuple[int, ...]], list[str]] = defaultdict(list)
-    for node in contents:
-        names[index[constrained_class(node)], node.movable].append(node.name)
-    residents: defaultdict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
-    for job in snapshot.jobs:
-        for i, instance in enumerate(job.instances):
-            if instance.movable:
-                residents[instance.node, instance.gpus].append((job.name, i))
-    leaving: defaultdict[int, list[tuple[str, int, str]]] = defaultdict(list)
-    arriving: defaultdict[int, list[str]] = defaultdict(list)
-    disturbed: set[str] = set()
-    for change in changed.changes:
-        for _ in range(change.nodes):
-            name = names[change.node_class, change.before].pop()
-            for gpus in (Counter(change.before) - Counter(change.after)).elements():
-                there = residents[name, gpus]
-                key = min(there, key=lambda key: (key[0] not in disturbed, key))
-                there.remove(key)
-                disturbed.add(key[0])
-                leaving[gpus].append((*key, name))
-            for gpus in (Counter(change.after) - Counter(change.before)).elements():
-                arriving[gpus].append(name)
-    return tuple(
-        Move(0, name, i, gpus, source, destination)
-        for gpus in sorted(leaving, reverse=True)
-        for (name, i, source), destination in zip(leaving[gpus], arriving[gpus], strict=True)
-    )
 
 
 def _partial_and_empty(snapshot: Snapshot) -> tuple[int, int]:
@@ -458,26 +377,6 @@ def _partial_and_empty(snapshot: Snapshot) -> tuple[int, int]:
     return partial, sum(used[node.name] == 0 < node.gpus for node in snapshot.nodes)
 
 
-def _frontier(snapshot: Snapshot, deadline: Deadline) -> tuple[PlanFrontierPoint, ...]:
-    """Return the frontier of all pools together: by how the limit is divided among them, the cheapest division."""
-    pools = [
-        pool_frontier(constrained_problem(nodes), time_limit=deadline.seconds_left).points
-        for nodes in contents_by_pool(snapshot).values()
-    ]
-    fewest = sum(points[-1].partial_nodes for points in pools)
-    attained, proved = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    for points in pools:
-        attained = _cheapest_sums(attained, [point.migrations for point in reversed(points)])
-        proved = _cheapest_sums(proved, [point.lower_bound for point in reversed(points)])
-    rows = zip(attained.tolist(), proved.tolist(), strict=True)
-    found = [PlanFrontierPoint(fewest + extra, migrations, lower) for extra, (migrations, lower) in enumerate(rows)]
-    return tuple(reversed(found))
-
-
-def _cheapest_sums(one: Integers, other: Sequence[int]) -> Integers:
-    """Return for every i the least one[j] + other[i - j]."""
-    sums = np.full(len(one) + len(other) - 1, np.iinfo(np.int64).max)
-    for shift, value in enumerate(other):
-        part = sums[shift : shift + len(one)]
-        np.minimum(part, one + value, out=part)
-    return sums
+def _range(lowest: int, attained: int, noun: str) -> str:
+    number = f"{attained}" if lowest >= attained else f"{lowest} to {attained}"
+    return f"{number} {noun}" if attained == 1 else f"{number} {noun}s"

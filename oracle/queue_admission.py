@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from oracle.rooms.joint_room import JointRoom
     from oracle.snapshots.model import PendingJob, Snapshot
 
+SCHEMA = "compass-abs/admit-queue/1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
@@ -56,6 +58,23 @@ class Together:
         met = (len(self.jobs), len(self.order.moves)) == (self.most, self.moves_lower_bound)
         return Status.OPTIMAL if met else Status.UNKNOWN
 
+    def to_json(self) -> dict[str, object]:
+        """Return the set as it stands in `together` of a queue's admission."""
+        return {
+            "jobs": list(self.jobs),
+            "migrations": len(self.order.moves),
+            "moves": [move.to_json() for move in self.order.moves],
+            "stopped_first": [stop.to_json() for stop in self.order.stops],
+            "placements": [
+                {"job": job, **placement.to_json()}
+                for job, placements in zip(self.jobs, self.placements, strict=True)
+                for placement in placements
+            ],
+            "most": self.most,
+            "moves_lower_bound": self.moves_lower_bound,
+            "status": self.status.value,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAdmission:
@@ -74,6 +93,21 @@ class QueueAdmission:
     passed_over: tuple[tuple[str, Admission], ...]
     first: tuple[str, Admission] | None
     together: Together
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what ``sifopt admit -o json`` says of a queue."""
+        return {
+            "schema": SCHEMA,
+            "passed_over": [_named(*one) for one in self.passed_over],
+            "first": None if self.first is None else _named(*self.first),
+            "together": self.together.to_json(),
+        }
+
+
+def _named(job: str, admission: Admission) -> dict[str, object]:
+    found = admission.to_dict()
+    del found["schema"]
+    return {"name": job, **found}
 
 
 def admit_queue(

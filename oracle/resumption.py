@@ -8,12 +8,12 @@ asked of `Resumption.after`.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from oracle.moves import Move, MoveError, Stop
+from oracle.moves import Move, MoveError, MoveMode, Stop
 from oracle.replay import Occupancy, by_steps, placed
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Resumption:
         The rest, with the steps of the plan.
     failure
         The first step of the rest that cannot be carried out; None if all can.
+    now
+        The fresh snapshot.
     after
         The snapshot once the rest is carried out; None if it cannot be. Stopped instances that the fresh snapshot does
         not show are not in it.
@@ -55,12 +57,43 @@ class Resumption:
     remaining: tuple[Move, ...]
     remaining_stops: tuple[Stop, ...]
     failure: StepFailure | None
-    after: Snapshot | None
+    now: Snapshot = field(repr=False)
+    after: Snapshot | None = field(repr=False)
 
     @property
     def holds(self) -> bool:
         """Whether the rest can be carried out as planned."""
         return self.failure is None
+
+    def partial_nodes(self, pool: str | None = None) -> tuple[int, int | None]:
+        """Return the partial nodes, of one pool or of all, now and after the rest; None if that cannot be made."""
+        return _partial(self.now, pool), None if self.after is None else _partial(self.after, pool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPlan:
+    """A plan or an admission as it was stored.
+
+    Attributes
+    ----------
+    moves, stops
+        All of them, done or not.
+    mode
+        Whether instances may be stopped first.
+    protected
+        What stays where it is.
+    max_per_job_at_once
+        At most so many instances of one job may be stopped or moving at a time; None for any number.
+    pool
+        The pool that was planned; None for all.
+    """
+
+    moves: tuple[Move, ...]
+    stops: tuple[Stop, ...]
+    mode: MoveMode
+    protected: tuple[str, ...]
+    max_per_job_at_once: int | None
+    pool: str | None
 
 
 class _StoredMove(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,9 +113,13 @@ class _StoredStop(msgspec.Struct, frozen=True, kw_only=True):
     before_step: int = 1
 
 
-class _StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
+class _StoredJson(msgspec.Struct, frozen=True, kw_only=True):
     moves: tuple[_StoredMove, ...]
     stopped_first: tuple[_StoredStop, ...] = ()
+    mode: MoveMode = MoveMode.CHECKPOINT
+    protected: tuple[str, ...] = ()
+    max_per_job_at_once: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    pool: str | None = None
 
 
 def read_moves(data: object) -> tuple[tuple[Move, ...], tuple[Stop, ...]]:
@@ -93,13 +130,30 @@ def read_moves(data: object) -> tuple[tuple[Move, ...], tuple[Stop, ...]]:
     MoveError
         The data has another form; the message names the place.
     """
+    plan = read_plan(data)
+    return plan.moves, plan.stops
+
+
+def read_plan(data: object) -> StoredPlan:
+    """Return what there is to carry out of a plan or an admission that was stored as JSON, and under which limits.
+
+    Raises
+    ------
+    MoveError
+        The data has another form; the message names the place.
+    """
     try:
-        plan = msgspec.convert(data, _StoredPlan)
+        plan = msgspec.convert(data, _StoredJson)
     except msgspec.ValidationError as error:
         raise MoveError(str(error)) from error
-    moves = (Move(m.step, m.job, m.instance, m.gpus, m.source, m.destination) for m in plan.moves)
-    stops = (Stop(s.before_step, s.job, s.instance, s.gpus, s.node) for s in plan.stopped_first)
-    return tuple(moves), tuple(stops)
+    return StoredPlan(
+        moves=tuple(Move(m.step, m.job, m.instance, m.gpus, m.source, m.destination) for m in plan.moves),
+        stops=tuple(Stop(s.before_step, s.job, s.instance, s.gpus, s.node) for s in plan.stopped_first),
+        mode=plan.mode,
+        protected=plan.protected,
+        max_per_job_at_once=plan.max_per_job_at_once,
+        pool=plan.pool,
+    )
 
 
 def resume(
@@ -136,6 +190,7 @@ def resume(
         remaining=tuple(sorted(remaining)),
         remaining_stops=tuple(still),
         failure=failure,
+        now=snapshot,
         after=placed(snapshot, occupancy.where) if failure is None else None,
     )
 
@@ -176,3 +231,8 @@ def _play(occupancy: Occupancy, moves: Sequence[Move], stops: Sequence[Stop], li
             first = step_moves[0].step if step_moves else step_stops[0].before_step
             return StepFailure(first, str(error))
     return None
+
+
+def _partial(snapshot: Snapshot, pool: str | None) -> int:
+    used = snapshot.used_gpus()
+    return sum(0 < used[node.name] < node.gpus for node in snapshot.nodes if pool in {None, node.pool})

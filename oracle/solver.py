@@ -10,20 +10,22 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
 from compass_core.errors import CompassError
+from oracle import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # One worker and one seed: the same input gives the same packing on every machine. The MIP presolve in front of CP-SAT
 # is off: it halves rows, and of a row without integer solution makes one that CP-SAT calls invalid, not infeasible.
-# CP-SAT's own presolve stays. Columns count nodes, of which there may be more than the 10^7 allowed by default.
-_PARAMETERS = "num_workers:1 random_seed:1 mip_presolve_level:0 mip_max_bound:1e9"
+# CP-SAT's own presolve stays. Columns count nodes, of which there may be more than the 10^7 allowed by default. Signals
+# are left to Python: `oracle.interruption` stops a solver.
+_PARAMETERS = "num_workers:1 random_seed:1 mip_presolve_level:0 mip_max_bound:1e9 catch_sigint_signal:false"
 _TOLERANCE = 1e-6
 
 
@@ -37,6 +39,8 @@ class TimeLimitError(CompassError, ValueError):
 
 class Deadline:
     """A moment after which no more work is begun; never, if the limit is None.
+
+    An interruption brings it forward to now.
 
     Parameters
     ----------
@@ -59,6 +63,8 @@ class Deadline:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, at least 0; None if there is none."""
+        if (interrupted := interruption.current()) is not None and interrupted.requested:
+            return 0.0
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 
     def is_open(self) -> bool:
@@ -107,7 +113,8 @@ class IntegerAnswer:
     values
         One integer a column; empty if nothing was found.
     bound
-        Lower bound on the objective that the solver claims; None if it claims none.
+        Lower bound on the objective that the solver claims, the cost of the values if they are OPTIMAL; None if it
+        claims none.
     solver
         Name and version of the solver.
     """
@@ -149,6 +156,7 @@ class _Solver(Protocol):
     def Constraint(self, lb: float, ub: float) -> _Constraint: ...  # noqa: N802
     def Objective(self) -> _Objective: ...  # noqa: N802
     def Solve(self) -> int: ...  # noqa: N802
+    def InterruptSolve(self) -> bool: ...  # noqa: N802
     def SetTimeLimit(self, x: int) -> None: ...  # noqa: N802
     def SetSolverSpecificParametersAsString(self, parameters: str) -> bool: ...  # noqa: N802
     def SolverVersion(self) -> str: ...  # noqa: N802
@@ -178,18 +186,26 @@ def solve_integers(program: Program, deadline: Deadline = _NEVER) -> IntegerAnsw
     SolverError
         OR-Tools is built without CP-SAT, calls the model invalid, or returns fractions.
     """
+    rows = [_in_whole_numbers(row, program.uppers) for row in program.rows]
     solver = _create("SAT")
     version = solver.SolverVersion()
     if not _limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
     if not solver.SetSolverSpecificParametersAsString(_PARAMETERS):
         raise SolverError(f"{version} refuses the parameters {_PARAMETERS!r}")
-    columns, _ = _load(solver, program, integer=True)
-    outcome = _outcome(solver.Solve(), version)
+    possible = tuple(row for row in rows if row is not None)
+    if len(possible) < len(rows):
+        return IntegerAnswer(Outcome.INFEASIBLE, (), None, version)
+    columns, _ = _load(solver, replace(program, rows=possible), integer=True)
+    outcome = _outcome(_run(solver), version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
         return IntegerAnswer(outcome, (), None, version)
-    bound = math.ceil(solver.Objective().BestBound() - _TOLERANCE)
-    return IntegerAnswer(outcome, tuple(_integer(column.solution_value()) for column in columns), bound, version)
+    values = tuple(_integer(column.solution_value()) for column in columns)
+    if outcome is Outcome.OPTIMAL:  # where presolving settles everything, the bound told with it can be weaker
+        bound = sum(cost * value for cost, value in zip(program.costs, values, strict=True))
+    else:
+        bound = math.ceil(solver.Objective().BestBound() - _TOLERANCE)
+    return IntegerAnswer(outcome, values, bound, version)
 
 
 def solve_relaxation(program: Program, deadline: Deadline = _NEVER) -> Relaxation | None:
@@ -206,13 +222,29 @@ def solve_relaxation(program: Program, deadline: Deadline = _NEVER) -> Relaxatio
     if not _limit(solver, deadline):
         return None
     columns, rows = _load(solver, program, integer=False)
-    if solver.Solve() != _solver_class().OPTIMAL:
+    if _run(solver) != _solver_class().OPTIMAL:
         return None
     return Relaxation(
         solver.Objective().Value(),
         tuple(column.solution_value() for column in columns),
         tuple(row.dual_value() for row in rows),
     )
+
+
+def _in_whole_numbers(row: Row, uppers: Sequence[int]) -> Row | None:
+    """Return the row divided by what divides all its coefficients; None if no whole numbers fulfil it.
+
+    CP-SAT calls a model with a row like 2x = 3 invalid, not infeasible; columns that can only be 0 do not count.
+    """
+    terms = tuple((column, coefficient) for column, coefficient in row.terms if uppers[column])
+    divisor = math.gcd(*(coefficient for _, coefficient in terms))
+    if divisor == 0:
+        return replace(row, terms=()) if (row.lower or 0) <= 0 <= (row.upper or 0) else None
+    lower = None if row.lower is None else -(-row.lower // divisor)
+    upper = None if row.upper is None else row.upper // divisor
+    if lower is not None and upper is not None and lower > upper:
+        return None
+    return Row(lower, upper, tuple((column, coefficient // divisor) for column, coefficient in terms))
 
 
 @cache
@@ -232,6 +264,15 @@ def _create(name: str) -> _Solver:
     if solver is None:
         raise SolverError(f"this build of OR-Tools has no solver {name!r}")
     return solver
+
+
+def _run(solver: _Solver) -> int:
+    """Solve, and return how it ended. OR-Tools lets other threads run meanwhile, so one of them can interrupt it."""
+    interrupted = interruption.current()
+    if interrupted is None:
+        return solver.Solve()
+    with interrupted.stopping(solver.InterruptSolve):
+        return solver.Solve()
 
 
 def _load(solver: _Solver, program: Program, *, integer: bool) -> tuple[list[_Variable], list[_Constraint]]:

@@ -29,9 +29,18 @@ MAX_COLUMNS = 100_000
 # Columns of the largest integer program. SCIP needs half a minute and 0.7 GB for 70,000.
 MAX_INTEGER_COLUMNS = 30_000
 
-# The same where every pattern of every node is a column and no time limit stops the search: 80 nodes of 8 GPUs make
-# 5,000 columns, which take up to half a minute.
-MAX_COLUMNS_AT_LEISURE = 6_000
+# The same where no time limit stops the search: then its size has to, or some snapshots would take minutes. The integer
+# programs are for the weight of the jobs, and for the GPUs copied, which is the harder question and the less important.
+MAX_COLUMNS_AT_LEISURE = 20_000
+MAX_INTEGER_COLUMNS_AT_LEISURE = 1_500
+MAX_GPU_COLUMNS_AT_LEISURE = 500
+
+# Columns of the largest integer program that is searched to the end.
+MAX_PROVED_COLUMNS = 6_000
+
+# Columns, without a time limit, of the largest program with every pattern of every node: 80 nodes of 8 GPUs make 5,000,
+# which take up to half a minute.
+MAX_WHOLE_COLUMNS_AT_LEISURE = 6_000
 
 # Most programs are settled at the root of the search tree, the others seldom soon after.
 _FEW_NODES = 3
@@ -70,6 +79,9 @@ def choose_lightest(search: RelocationSearch, plan: SplitPlan) -> Choice:
         return choice
     promising = sorted(gives, key=lambda job: (search.weights[job] / max(gives[job], 1), job))
     model = SelectionModel(question)
+    at_leisure = search.deadline.seconds_left is None
+    if model.size > MAX_COLUMNS_AT_LEISURE and at_leisure:
+        return choice
     if model.size > MAX_COLUMNS:
         return search.lighter(choice, choose_with_few_jobs(search, plan, promising, choice.jobs_lower_bound))
     if (relaxed := model.relax(search.deadline)) is not None:
@@ -97,7 +109,8 @@ def choose_within(
         return None
     question = search.question([choices or () for choices in every], [PoolLimit(None, None) for _ in every])
     model = SelectionModel(question)
-    if model.size > (MAX_COLUMNS_AT_LEISURE if deadline.seconds_left is None else MAX_INTEGER_COLUMNS):
+    most_columns = MAX_WHOLE_COLUMNS_AT_LEISURE if deadline.seconds_left is None else MAX_INTEGER_COLUMNS
+    if model.size > most_columns:
         return None
     within: list[tuple[Terms, int]] = [(model.disturbed, most_jobs)]
     if most_migrations is not None:
@@ -119,20 +132,22 @@ def choose_within(
         weight_lower_bound=0,
     )
     within.append((model.migrations, fewest.value))
-    choice = _solved(search, choice, model, within, exact=True)
-    return _fewest_gpus(search, choice, model, within)
+    choice = _solved(search, choice, model, within, exact=True, most_columns=most_columns)
+    return _fewest_gpus(search, choice, model, within, most_columns=most_columns)
 
 
 def _improved(search: RelocationSearch, choice: Choice, model: SelectionModel, *, exact: bool) -> Choice:
     """Return the choice after integer programs have looked for a better one; its bounds too, if that is `exact`."""
-    choice = _solved(search, choice, model, exact=exact, max_nodes=_FEW_NODES)
+    at_leisure = search.deadline.seconds_left is None
+    most = MAX_INTEGER_COLUMNS_AT_LEISURE if at_leisure else MAX_INTEGER_COLUMNS
+    choice = _solved(search, choice, model, exact=exact, most_columns=most, max_nodes=_FEW_NODES)
     if not _is_lightest(search, choice):
         choice = search.lighter(choice, drop_jobs(search, choice))
         own = SelectionModel(search.question(search.used(choice.plans), _kept(choice)))
-        choice = _solved(search, choice, own, exact=False)
-    if not _is_lightest(search, choice) and model.size <= MAX_COLUMNS_AT_LEISURE:
-        choice = _solved(search, choice, model, exact=exact)
-    return _fewest_gpus(search, choice, model)
+        choice = _solved(search, choice, own, exact=False, most_columns=most)
+    if not _is_lightest(search, choice) and model.size <= MAX_PROVED_COLUMNS:
+        choice = _solved(search, choice, model, exact=exact, most_columns=most)
+    return _fewest_gpus(search, choice, model, most_columns=MAX_GPU_COLUMNS_AT_LEISURE if at_leisure else most)
 
 
 def _kept(choice: Choice) -> list[PoolLimit]:
@@ -150,11 +165,12 @@ def _solved(
     within: Sequence[tuple[Terms, int]] = (),
     *,
     exact: bool,
+    most_columns: int,
     max_nodes: int = MAX_NODES,
 ) -> Choice:
     """Return the choice after one integer program for the weight."""
     weight, _ = search.cost(choice)
-    if weight == choice.weight_lower_bound or model.size > MAX_INTEGER_COLUMNS:
+    if weight == choice.weight_lower_bound or model.size > most_columns:
         return choice
     answer = model.solve(model.weight, [*within, (model.weight, weight)], search.deadline, max_nodes=max_nodes)
     choice = search.lighter(choice, answer.selection)
@@ -162,10 +178,15 @@ def _solved(
 
 
 def _fewest_gpus(
-    search: RelocationSearch, choice: Choice, model: SelectionModel, within: Sequence[tuple[Terms, int]] = ()
+    search: RelocationSearch,
+    choice: Choice,
+    model: SelectionModel,
+    within: Sequence[tuple[Terms, int]] = (),
+    *,
+    most_columns: int,
 ) -> Choice:
     """Return a choice of the same weight that copies as few GPUs as can be found."""
-    if model.size > MAX_INTEGER_COLUMNS:
+    if model.size > most_columns:
         return choice
     weight, _ = search.cost(choice)
     answer = model.solve(model.gpus, [*within, (model.weight, weight)], search.deadline, max_nodes=_FEW_NODES)

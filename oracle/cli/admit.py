@@ -1,22 +1,26 @@
-"""`sifopt admit`: whether a waiting job can start now, after which moves, or what keeps it from starting."""
+"""`sifopt admit`: whether a waiting job can start now, after which moves, or what keeps it from starting.
+
+Without a job the question is asked of all that wait in the snapshot.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
-import re
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, printable, skipped_notes
-from oracle.cli.moves import MoveOptions, add_move_arguments, count, listed
+from oracle.cli.command import Command, ExitStatus, Outcome, UsageError, add_snapshot_arguments, skipped_notes
+from oracle.cli.moves import MoveOptions, add_move_arguments
+from oracle.cli.solving import solve
+from oracle.cli.values import demand
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oracle.admission import Admission
     from oracle.cli.command import Parser
-    from oracle.snapshots.model import Snapshot
+    from oracle.queue_admission import QueueAdmission
+    from oracle.snapshots.model import PendingJob, Snapshot
 
 _STATUS = {
     "fits_now": ExitStatus.DONE,
@@ -29,92 +33,121 @@ _STATUS = {
 class AdmitOptions(MoveOptions):
     """The options of `sifopt admit`."""
 
-    job: tuple[int, int]
-    pool: str | None
+    job: tuple[int, int] | None
 
 
-def admit_job(options: AdmitOptions) -> Outcome:
-    """Return the verdict in the form asked for."""
-    from oracle.admission import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
-
+def admit_from(options: AdmitOptions) -> Outcome:
+    """Return the verdict on one job, or on those that wait, in the form asked for."""
     snapshot = load_snapshot(
         *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
     )
-    instances, gpus = options.job
-    protected = sorted(set(options.protected or ()))
-    found = admit(
+    return _one(snapshot, options, options.job) if options.job is not None else _queue(snapshot, options)
+
+
+def _one(snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int]) -> Outcome:
+    solved = solve(lambda tell: _admitted(snapshot, options, job, tell))
+    found = solved.value
+    notes = list(_interrupted(interrupted=solved.interrupted))
+    status = ExitStatus.UNSETTLED if solved.interrupted else _STATUS[found.verdict.value]
+    if options.output == "table":
+        from oracle.cli.admission_report import report  # noqa: PLC0415 - rich is for those who want a table
+        from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
+
+        live = options.moves == "live"
+        name = f"{job[0]}x{job[1]} GPUs"
+        text = report(found, name, snapshot, Screen.of_stdout(), live=live, verbose=options.verbose)
+        return Outcome(text=text, notes=tuple(notes), status=status)
+    asked: dict[str, object] = {"instances": job[0], "gpus_per_instance": job[1], "pool": options.pool}
+    data = {**found.to_dict(), "job": asked, **_asked(options, interrupted=solved.interrupted)}
+    return _as_json(data, snapshot, options, notes, status)
+
+
+def _admitted(
+    snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int], tell: Callable[[str], None]
+) -> Admission:
+    from oracle.admission import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
+
+    tell(f"fewest moves that make room for {job[0]}x{job[1]} GPUs")
+    return admit(
         snapshot,
-        instances=instances,
-        gpus=gpus,
+        instances=job[0],
+        gpus=job[1],
         pool=options.pool,
         moves=options.moves,
         time_limit=options.time_limit,
-        protected=protected,
+        protected=options.protected or (),
+        max_per_job_at_once=options.max_per_job_at_once,
     )
-    status = _STATUS[found.verdict.value]
+
+
+def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
+    if options.pool is not None and options.pool not in snapshot.pools:
+        known = ", ".join(map(repr, snapshot.pools)) or "none"
+        raise UsageError(f"sifopt admit: no node is in a pool named {options.pool!r}; pools: {known}")
+    jobs = tuple(job for job in snapshot.pending if options.pool is None or job.pool in {None, options.pool})
+    solved = solve(lambda tell: _queue_admitted(snapshot, options, jobs, tell))
+    found = solved.value
+    notes = list(_interrupted(interrupted=solved.interrupted))
+    status = ExitStatus.UNSETTLED if solved.interrupted else _queue_status(found)
     if options.output == "table":
-        return Outcome(text=_table(found, snapshot, options), status=status)
-    asked: dict[str, object] = {"instances": instances, "gpus_per_instance": gpus, "pool": options.pool}
-    data = {**found.to_dict(), "job": asked, "mode": options.moves, "protected": protected}
-    notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
-    return Outcome(text=json.dumps(data, indent=2) + "\n", notes=tuple(notes), status=status, for_machines=True)
+        from oracle.cli.queue_report import report  # noqa: PLC0415 - rich is for those who want a table
+        from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
 
-
-def _table(found: Admission, snapshot: Snapshot, options: AdmitOptions) -> str:
-    from oracle.cli.move_table import move_columns, move_sentences  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen, draw  # noqa: PLC0415 - as above
-
-    text = draw(move_columns(found.moves, found.stops), Screen.of_stdout()) + "\n" if found.moves else ""
-    sentences = [
-        *_verdict(found, options),
-        *move_sentences(found.moves, found.stops, verbose=options.verbose),
-        *_placements(found, verbose=options.verbose),
-        *_proof(found),
-        *skipped_notes(snapshot.skipped, verbose=options.verbose),
+        live = options.moves == "live"
+        text = report(found, jobs, snapshot, Screen.of_stdout(), live=live, verbose=options.verbose)
+        return Outcome(text=text, notes=tuple(notes), status=status)
+    asked = [
+        {"name": job.name, "instances": job.instances, "gpus_per_instance": job.gpus_per_instance, "pool": job.pool}
+        for job in jobs
     ]
-    return text + "".join(f"{printable(line)}\n" for line in sentences)
+    of_all = {"pool": options.pool, **_asked(options, interrupted=solved.interrupted)}
+    return _as_json({**found.to_dict(), "jobs": asked, **of_all}, snapshot, options, notes, status)
 
 
-def _verdict(found: Admission, options: AdmitOptions) -> Iterator[str]:
-    instances, gpus = options.job
-    job = f"{instances}x{gpus} GPUs"
-    match found.verdict.value:
-        case "fits_now":
-            yield f"{job} can start now: {found.reason}."
-        case "fits_after":
-            yield f"{job} can start after {count(len(found.moves), 'move')}: {found.reason}."
-        case "cannot":
-            yield f"{job} cannot start: {found.reason}."
-        case _:
-            yield f"Not settled whether {job} can start: {found.reason}."
-    if found.blockers:
-        yield "What stands in its way:"
-        yield from (f"  {blocker}" for blocker in found.blockers)
+def _queue_admitted(
+    snapshot: Snapshot, options: AdmitOptions, jobs: Sequence[PendingJob], tell: Callable[[str], None]
+) -> QueueAdmission:
+    from oracle.queue_admission import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
+
+    tell(f"which of {len(jobs)} waiting jobs can start")
+    return admit_queue(
+        snapshot,
+        jobs,
+        moves=options.moves,
+        time_limit=options.time_limit,
+        protected=options.protected or (),
+        max_per_job_at_once=options.max_per_job_at_once,
+    )
 
 
-def _placements(found: Admission, *, verbose: bool) -> Iterator[str]:
-    if found.placements:
-        names = [f"{placement.instance} on {placement.node}" for placement in found.placements]
-        yield f"Then its instances go to: {listed(names, verbose=verbose)}."
+def _queue_status(found: QueueAdmission) -> ExitStatus:
+    """Return DONE if a job can start or none waits, ASKED_FOR if none can."""
+    if found.first is not None or found.together.jobs or not found.passed_over:
+        return ExitStatus.DONE
+    settled = all(admission.verdict == "cannot" for _, admission in found.passed_over)
+    return ExitStatus.ASKED_FOR if settled else ExitStatus.UNSETTLED
 
 
-def _proof(found: Admission) -> Iterator[str]:
-    if found.verdict.value == "fits_after":
-        if found.status == "optimal":
-            yield "Proved: it takes no fewer moves."
-        else:
-            yield f"Not proved to be the fewest moves: it takes at least {found.lower_bound}."
-    elif found.verdict.value == "cannot" and found.proof:
-        yield f"Proof: {found.proof}."
+def _asked(options: AdmitOptions, *, interrupted: bool) -> dict[str, object]:
+    return {
+        "mode": options.moves,
+        "protected": sorted(set(options.protected or ())),
+        "max_per_job_at_once": options.max_per_job_at_once,
+        "interrupted": interrupted,
+    }
 
 
-def _job(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})", text, re.ASCII)
-    if match is None:
-        raise argparse.ArgumentTypeError(
-            f"expected instances x GPUs of each, both at least 1, such as 2x4, got {text!r}"
-        )
-    return int(match[1]), int(match[2])
+def _interrupted(*, interrupted: bool) -> Iterator[str]:
+    if interrupted:
+        yield "sifopt admit: interrupted; this is what is known so far"
+
+
+def _as_json(
+    data: dict[str, object], snapshot: Snapshot, options: AdmitOptions, notes: Sequence[str], status: ExitStatus
+) -> Outcome:
+    left_out = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else []
+    text = json.dumps(data, indent=2) + "\n"
+    return Outcome(text=text, notes=(*notes, *left_out), status=status, for_machines=True)
 
 
 def _add_arguments(parser: Parser) -> None:
@@ -122,30 +155,37 @@ def _add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--job",
         metavar="WxG",
-        type=_job,
-        required=True,
-        help="the waiting job: W instances of G GPUs each, such as 2x4",
+        type=demand,
+        help="a waiting job: W instances of G GPUs each, such as 2x4 (default: all jobs that wait in the snapshot)",
     )
-    parser.add_argument("--pool", metavar="NAME", help="the pool it must run in (default: any one pool)")
+    parser.add_argument(
+        "--pool",
+        metavar="NAME",
+        help="the pool it must run in, such as h100 (default: any one pool); without --job, ask only about jobs for it",
+    )
     add_move_arguments(parser)
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return admit_job(parser.parse_intermixed_args(arguments, namespace=AdmitOptions()))
+    return admit_from(parser.parse_intermixed_args(arguments, namespace=AdmitOptions()))
 
 
 _DESCRIPTION = """Say whether a waiting job can start: now, after the fewest moves that make room for it,
-or not at all, and then what stands in its way."""
+or not at all, and then what stands in its way. Without --job, say of the jobs that wait
+in the snapshot which is the first in queue order that can start, and the most that can
+start together."""
 
 _EPILOG = """examples:
   kubectl get nodes,pods -A -o json | sifopt admit - --job 2x8
   sifopt admit cluster.json --job 1x4 --pool h100 --moves live -o json
+  sifopt admit cluster.json --job 1x8 --protect team-a --max-per-job-at-once 1
+  sifopt admit cluster.json
 
 exit status:
-  0  it fits now, or after the moves printed
-  1  it cannot fit
+  0  it fits now, or after the moves printed; without --job: at least one job does, or none waits
+  1  it cannot fit; without --job: none can
   2  bad input or bad usage; one line says where and what was expected
-  3  not settled within --time-limit"""
+  3  not settled within --time-limit, or interrupted"""
 
 ADMIT = Command(
     name="admit",

@@ -1,6 +1,6 @@
 """What every command of `sifopt` is made of: its parser, its options, and the outcome it returns.
 
-Commands compute and return; `oracle.cli.main` alone prints and exits. So a command is a function from arguments to a
+Commands compute and return; `oracle.cli.program` alone prints and exits. So a command is a function from arguments to a
 value, and every way a print can fail is handled once.
 """
 
@@ -22,7 +22,7 @@ EXIT_STATUS_HELP = """exit status:
   0  done
   1  only with --exit-code: SIF is above 0
   2  bad input or bad usage; one line says where and what was expected
-  3  not settled within --time-limit"""
+  3  not settled within --time-limit, or interrupted"""
 
 
 class ExitStatus(IntEnum):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
-import math
 from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import (
@@ -18,11 +16,13 @@ from oracle.cli.command import (
     add_snapshot_arguments,
     skipped_notes,
 )
+from oracle.cli.solving import solve
+from oracle.cli.values import seconds
 from oracle.measurement import measure
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from oracle.cli.command import Parser
     from oracle.measurement import Figures, Measurement
@@ -64,13 +64,21 @@ def measure_snapshot(options: MeasureOptions) -> Outcome:
     snapshot = load_snapshot(
         *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
     )
-    measurement = measure(snapshot, time_limit=options.time_limit, pool=options.pool)
-    status = _status(measurement, exit_code=options.exit_code)
+    solved = solve(lambda tell: _measured(snapshot, options, tell))
+    measurement = solved.value
+    status = ExitStatus.UNSETTLED if solved.interrupted else _status(measurement, exit_code=options.exit_code)
+    interrupted = ("sifopt measure: interrupted; what is known by now is printed",) if solved.interrupted else ()
     if options.output == "table":
-        return Outcome(text=_table(measurement, snapshot, verbose=options.verbose), status=status)
+        text = _table(measurement, snapshot, verbose=options.verbose)
+        return Outcome(text=text, notes=interrupted, status=status)
     text = _json(measurement) if options.output == "json" else _csv(measurement)
     notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
-    return Outcome(text=text, notes=tuple(notes), status=status, for_machines=True)
+    return Outcome(text=text, notes=(*interrupted, *notes), status=status, for_machines=True)
+
+
+def _measured(snapshot: Snapshot, options: MeasureOptions, tell: Callable[[str], None]) -> Measurement:
+    tell("fewest partial nodes")
+    return measure(snapshot, time_limit=options.time_limit, pool=options.pool)
 
 
 def _status(measurement: Measurement, *, exit_code: bool) -> ExitStatus:
@@ -105,16 +113,6 @@ def _csv_values(figures: Figures) -> list[str]:
     return [str(data[name]).lower() if isinstance(data[name], bool) else str(data[name]) for name in CSV_FIGURES]
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (seconds >= 0 and math.isfinite(seconds)):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, got {text!r}")
-    return seconds
-
-
 def _add_arguments(parser: Parser) -> None:
     add_snapshot_arguments(parser)
     parser.add_argument(
@@ -129,7 +127,7 @@ def _add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--time-limit",
         metavar="S",
-        type=_seconds,
+        type=seconds,
         help="give up after S seconds; what is known is printed (0: bounds only, no solver)",
     )
 

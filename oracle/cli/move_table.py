@@ -32,12 +32,13 @@ def move_columns(moves: Sequence[Move], stops: Sequence[Stop]) -> list[Column]:
     return columns
 
 
-def move_sentences(moves: Sequence[Move], stops: Sequence[Stop], *, verbose: bool) -> Iterator[str]:
-    """Yield what moves mean for the jobs."""
+def move_sentences(moves: Sequence[Move], stops: Sequence[Stop], *, live: bool, verbose: bool) -> Iterator[str]:
+    """Yield what moves mean for the jobs; `live` if they were asked to be live."""
     if not moves:
         return
     jobs = list(dict.fromkeys(move.job for move in sorted(moves)))
-    yield f"{count(len(jobs), 'job')} will pause: {listed(jobs, verbose=verbose)}."
+    what = "will be moved live" if live else "will pause"
+    yield f"{count(len(jobs), 'job')} {what}: {listed(jobs, verbose=verbose)}."
     if stops:
         names = [f"{stop.job}[{stop.instance}] on {stop.node} before step {stop.before_step}" for stop in stops]
         yield f"To be stopped before their destination is free: {listed(names, verbose=verbose)}."

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-import math
 from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import SnapshotOptions
+from oracle.cli.values import positive_number, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +22,8 @@ class MoveOptions(SnapshotOptions):
     output: Literal["table", "json"]
     moves: Literal["checkpoint", "live"]
     protected: list[str] | None
+    max_per_job_at_once: int | None
+    pool: str | None
     time_limit: float | None
 
 
@@ -43,29 +44,21 @@ def add_move_arguments(parser: Parser) -> None:
         dest="protected",
         metavar="NAME",
         action="append",
-        help="move nothing of this job, or of the jobs in this namespace; may be given several times",
+        help="move nothing of this job (team/train), of the jobs in this namespace (team or team/*), or this instance "
+        "(team/train:0); may be given several times",
     )
     parser.add_argument(
-        "--time-limit", metavar="S", type=seconds, help="give up after S seconds; what is known is printed"
+        "--max-per-job-at-once",
+        metavar="K",
+        type=positive_number,
+        help="stop or move at most K instances of one job at a time, such as 1 for a service that must not be down",
     )
-
-
-def seconds(text: str) -> float:
-    """Return a number of seconds from the command line."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (value >= 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, got {text!r}")
-    return value
-
-
-def whole_number(text: str) -> int:
-    """Return a number of things from the command line."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
-    return int(text[:18])
+    parser.add_argument(
+        "--time-limit",
+        metavar="S",
+        type=seconds,
+        help="give up after S seconds, such as 10; the best found by then is printed, with its bounds",
+    )
 
 
 def listed(items: Sequence[str], *, verbose: bool) -> str:

@@ -1,25 +1,27 @@
-"""`sifopt plan`: the fewest moves that leave few partial nodes; and whether a stored plan still holds."""
+"""`sifopt plan`: the fewest moves that leave few partial nodes; with --resume, what of a stored plan still holds."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, printable, skipped_notes
-from oracle.cli.moves import MoveOptions, add_move_arguments, count, whole_number
-from oracle.snapshots.document import decode_json, read_document
+from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, skipped_notes
+from oracle.cli.moves import MoveOptions, add_move_arguments, count
+from oracle.cli.picture import written
+from oracle.cli.resume import resume_plan
+from oracle.cli.solving import solve
+from oracle.cli.values import weight, whole_number
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from oracle.cli.command import Parser
-    from oracle.planning import Plan, PlanFrontierPoint
-    from oracle.resumption import Resumption
+    from oracle.plan_frontier import PlanFrontier
+    from oracle.plan_result import Plan
     from oracle.snapshots.model import Snapshot
-
-
-SCHEMA_OF_RESUMPTION = "compass-abs/resume/1"
 
 
 class PlanOptions(MoveOptions):
@@ -29,152 +31,100 @@ class PlanOptions(MoveOptions):
     snapshots_now: list[str]
     max_partial_nodes: int | None
     max_migrations: int | None
+    max_jobs: int | None
+    weights: list[tuple[str, int]] | None
     frontier: bool
+    plot: str | None
 
 
 def plan_snapshot(options: PlanOptions) -> Outcome:
     """Return the plan in the form asked for."""
     from oracle.exact import UndecidedError  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.planning import plan  # noqa: PLC0415 - as above
-    from oracle.solver import Deadline  # noqa: PLC0415 - as above
 
     snapshot = load_snapshot(
         *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
     )
-    deadline = Deadline(options.time_limit)
     try:
-        found = plan(
-            snapshot,
-            max_partial_nodes=options.max_partial_nodes,
-            max_migrations=options.max_migrations,
-            moves=options.moves,
-            protected=options.protected or (),
-            time_limit=options.time_limit,
-        )
+        solved = solve(lambda tell: _found(snapshot, options, tell))
     except UndecidedError as error:
         return Outcome(text="", notes=(f"sifopt plan: {error}",), status=ExitStatus.UNSETTLED)
-    frontier = found.frontier(time_limit=deadline.seconds_left) if options.frontier else None
+    found, frontier = solved.value
+    if solved.interrupted:
+        found = replace(found, interrupted=True)
     settled = found.status == "optimal" and all(point.status == "optimal" for point in frontier or ())
-    status = ExitStatus.DONE if settled else ExitStatus.UNSETTLED
-    if options.output == "json":
-        notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
-        text = json.dumps(found.to_dict(frontier), indent=2) + "\n"
-        return Outcome(text=text, notes=tuple(notes), status=status, for_machines=True)
-    return Outcome(text=_table(found, frontier, snapshot, verbose=options.verbose), status=status)
-
-
-def resume_plan(options: PlanOptions) -> Outcome:
-    """Return what is left of a stored plan, and whether it can still be carried out."""
-    from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.resumption import read_moves, resume  # noqa: PLC0415 - as above
-
-    document = read_document(options.resume or "")
-    data = decode_json(document, object)
-    try:
-        moves, stops = read_moves(data)
-    except MoveError as error:
-        raise document.error("", str(error)) from error
-    snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+    notes = list(_interrupted(found))
+    outcome = Outcome(
+        text=_text(found, frontier, snapshot, options),
+        notes=tuple(notes),
+        status=ExitStatus.DONE if settled and not found.interrupted else ExitStatus.UNSETTLED,
+        for_machines=options.output == "json",
     )
-    left = resume(protect(snapshot, options.protected or ()), moves, stops)
-    status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
-    if options.output == "table":
-        return Outcome(text=_left(left, verbose=options.verbose), status=status)
-    failure = None if left.failure is None else {"step": left.failure.step, "reason": left.failure.reason}
-    found: dict[str, object] = {
-        "schema": SCHEMA_OF_RESUMPTION,
-        "holds": left.holds,
-        "failure": failure,
-        "moves": [move.to_json() for move in left.remaining],
-        "stopped_first": [stop.to_json() for stop in left.remaining_stops],
-        "done": [move.to_json() for move in left.done],
-        "gone": [move.to_json() for move in left.gone],
-    }
-    return Outcome(text=json.dumps(found, indent=2) + "\n", status=status, for_machines=True)
+    if options.output == "json" and options.verbose:
+        outcome = replace(outcome, notes=(*notes, *skipped_notes(snapshot.skipped, verbose=True)))
+    if options.plot is None:
+        return outcome
+    return written(outcome, "sifopt plan", options.plot, lambda path: _draw(found, frontier, path))
 
 
-def _left(left: Resumption, *, verbose: bool) -> str:
-    from oracle.cli.move_table import move_columns, move_sentences  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen, draw  # noqa: PLC0415 - as above
+def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]) -> tuple[Plan, PlanFrontier | None]:
+    from oracle.planning import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
+    from oracle.solver import Deadline  # noqa: PLC0415 - as above
 
-    text = draw(move_columns(left.remaining, left.remaining_stops), Screen.of_stdout()) + "\n" if left.remaining else ""
-    gone = f", {count(len(left.gone), 'move')} of instances that no longer run" if left.gone else ""
-    lines = [f"{count(len(left.done), 'move')} done, {count(len(left.remaining), 'move')} left{gone}."]
-    if left.failure is not None:
-        lines.append(f"The rest does not hold: {left.failure.reason}.")
-    elif left.remaining:
-        lines += ["The rest can be carried out as planned."]
-        lines += move_sentences(left.remaining, left.remaining_stops, verbose=verbose)
-    return text + "".join(f"{printable(line)}\n" for line in lines)
-
-
-def _table(found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: Snapshot, *, verbose: bool) -> str:
-    from oracle.cli.move_table import move_columns, move_sentences  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Column, Screen, draw  # noqa: PLC0415 - as above
-
-    screen = Screen.of_stdout()
-    text = draw(move_columns(found.moves, found.stops), screen) + "\n" if found.moves else ""
-    sentences = [
-        *_gain(found),
-        *move_sentences(found.moves, found.stops, verbose=verbose),
-        *_proof(found),
-        *skipped_notes(snapshot.skipped, verbose=verbose),
-    ]
-    text += "".join(f"{printable(line)}\n" for line in sentences)
-    if frontier is not None:
-        columns = [
-            Column(
-                "partial nodes",
-                [f"{point.partial_nodes}" for point in frontier],
-                f"{frontier[-1].partial_nodes} at least",
-            ),
-            Column(
-                "fewest migrations",
-                [_between(point.lower_bound, point.migrations) for point in frontier],
-                f"{frontier[-1].migrations} at most",
-            ),
-        ]
-        text += "\n" + draw(columns, screen)
-    return text
-
-
-def _gain(found: Plan) -> Iterator[str]:
-    before, after = found.partial_nodes_before, found.partial_nodes_after
-    if not found.moves:
-        yield f"Nothing to move: {count(before, 'partial node')}, {found.empty_nodes_before} empty."
-        return
-    gained = found.empty_nodes_after - found.empty_nodes_before
-    yield (
-        f"{count(found.migrations, 'move')} in {count(found.steps, 'step')}: partial nodes {before} -> {after}, "
-        f"empty nodes {found.empty_nodes_before} -> {found.empty_nodes_after} ({gained:+d})."
+    deadline = Deadline(options.time_limit)
+    found = plan(
+        snapshot,
+        max_partial_nodes=options.max_partial_nodes,
+        max_migrations=options.max_migrations,
+        max_jobs_disturbed=options.max_jobs,
+        max_per_job_at_once=options.max_per_job_at_once,
+        moves=options.moves,
+        protected=options.protected or (),
+        weights=dict(options.weights or ()),
+        pool=options.pool,
+        # A frontier gets what is left, and at least half.
+        time_limit=options.time_limit if not options.frontier or options.time_limit is None else options.time_limit / 2,
+        on_progress=tell,
     )
+    if not options.frontier:
+        return found, None
+    tell("the fewest migrations for every number of partial nodes")
+    return found, found.frontier(time_limit=deadline.seconds_left)
 
 
-def _proof(found: Plan) -> Iterator[str]:
-    kind = "live plan" if found.mode == "live" else "plan"
-    fewest, after = found.partial_nodes_lower_bound, found.partial_nodes_after
-    if found.status == "optimal":
-        limits = "" if found.max_partial_nodes is None and found.max_migrations is None else " within the limits"
-        yield f"Proved: no {kind}{limits} is better."
-    else:
+def _interrupted(found: Plan) -> Iterator[str]:
+    if found.interrupted:
         yield (
-            f"Not proved to be the best: every {kind} within the limits leaves at least {min(fewest, after)} "
-            f"partial nodes ({after} here); so few take at least {count(found.migrations_lower_bound, 'move')} "
-            f"({found.migrations} here)."
+            "sifopt plan: interrupted; this is the best plan found so far: "
+            f"{count(found.partial_nodes_after, 'partial node')} "
+            f"(at least {min(found.partial_nodes_lower_bound, found.partial_nodes_after)}), "
+            f"{count(found.migrations, 'move')} (at least {found.migrations_lower_bound})"
         )
-    inherent = sum(pool.inherent.partial_nodes for pool in found.evidence)
-    if found.mode == "live" and found.max_migrations is None and after > max(inherent, found.max_partial_nodes or 0):
-        yield f"If instances may be stopped first (--moves checkpoint), {inherent} partial would do."
 
 
-def _between(lowest: int, attained: int) -> str:
-    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
+def _text(found: Plan, frontier: PlanFrontier | None, snapshot: Snapshot, options: PlanOptions) -> str:
+    if options.output == "json":
+        return json.dumps(found.to_dict(frontier), indent=2) + "\n"
+    from oracle.cli.plan_report import report  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
+
+    return report(found, frontier, snapshot, Screen.of_stdout(), verbose=options.verbose)
+
+
+def _draw(found: Plan, frontier: PlanFrontier | None, path: Path) -> None:
+    from oracle.plots import plot_frontier, plot_plan  # noqa: PLC0415 - for those who want a picture
+
+    if frontier is None:
+        plot_plan(found.snapshot, found.moves, path, pool=found.asked.pool)
+    else:
+        plot_frontier(frontier, path)
 
 
 def _add_arguments(parser: Parser) -> None:
     add_snapshot_arguments(parser, optional=True)
     add_move_arguments(parser)
+    parser.add_argument(
+        "--pool", metavar="NAME", help="plan this pool only, such as h100; limits and figures are about its nodes"
+    )
     parser.add_argument(
         "--max-partial-nodes",
         metavar="K",
@@ -185,12 +135,33 @@ def _add_arguments(parser: Parser) -> None:
         "--max-migrations", metavar="M", type=whole_number, help="move at most M times, and leave few partial nodes"
     )
     parser.add_argument(
+        "--max-jobs",
+        metavar="D",
+        type=whole_number,
+        help="move instances of at most D jobs, and leave few partial nodes",
+    )
+    parser.add_argument(
+        "--weight",
+        dest="weights",
+        metavar="JOB=W",
+        type=weight,
+        action="append",
+        help="of plans with as few moves prefer those that spare this job: disturbing it counts as W jobs (default 1), "
+        "such as team/train=5; may be given several times",
+    )
+    parser.add_argument(
         "--frontier", action="store_true", help="add the fewest migrations for every number of partial nodes"
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the nodes before and after as SVG, such as plan.svg; with --frontier, partial nodes over migrations",
     )
     parser.add_argument(
         "--resume",
         metavar="PLAN",
-        help="make no plan, but say what of this stored one is done, and whether the rest can be carried out",
+        help="make no plan, but say what of this stored one (-o json) is done, and whether the rest can be carried "
+        "out. What it protects and how many instances of a job it lets move at a time is read from it",
     )
     parser.add_argument(
         "--snapshot",
@@ -202,6 +173,10 @@ def _add_arguments(parser: Parser) -> None:
     )
 
 
+# Options that make a plan, and have no meaning where it is made already.
+_MAKING = ("max_partial_nodes", "max_migrations", "max_jobs", "weights", "pool", "plot")
+
+
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
     options = parser.parse_intermixed_args(arguments, namespace=PlanOptions())
     options.snapshots = [*options.snapshots, *options.snapshots_now]
@@ -209,28 +184,30 @@ def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
         parser.error("the following arguments are required: SNAPSHOT")
     if options.resume is None:
         return plan_snapshot(options)
-    if options.max_partial_nodes is not None or options.max_migrations is not None or options.frontier:
-        parser.error("--resume takes no limits and no --frontier: the plan is made already")
-    return resume_plan(options)
+    if options.frontier or any(getattr(options, name) is not None for name in _MAKING):
+        parser.error("--resume takes no limits, weights or pool, no --frontier and no --plot: the plan is made already")
+    return resume_plan(options, options.resume)
 
 
 _DESCRIPTION = """Plan the fewest moves that leave the fewest partial nodes, in steps: what moves from
 where to where, which jobs pause, how many empty nodes are gained. Played in order no
 node is ever over-booked. Instances stay in their pool, what cannot move stays where
-it is, and cordoned nodes take nothing new."""
+it is, and cordoned nodes take nothing new. Ctrl-C prints the best plan found so far."""
 
 _EPILOG = """examples:
   kubectl get nodes,pods -A -o json | sifopt plan -
-  sifopt plan cluster.json --max-migrations 10 --protect team-a
+  sifopt plan cluster.json --max-migrations 10 --protect team-a --weight team-b/train=5
+  sifopt plan cluster.json --pool h100 --max-jobs 3 --max-per-job-at-once 1
   sifopt plan cluster.json --moves live -o json > plan.json
-  sifopt plan cluster.json --frontier
+  sifopt plan cluster.json --plot plan.svg
+  sifopt plan cluster.json --frontier --plot frontier.svg
   sifopt plan --resume plan.json --snapshot now.json
 
 exit status:
   0  done
   1  only with --resume: the rest of the plan cannot be carried out
   2  bad input or bad usage, or a limit that no plan can keep; one line says which
-  3  not proved to be the best, or nothing found, within --time-limit"""
+  3  not proved to be the best, or nothing found, within --time-limit; or interrupted"""
 
 PLAN = Command(
     name="plan",

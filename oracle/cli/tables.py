@@ -1,4 +1,7 @@
-"""Tables for people: drawn by rich on a terminal, plain text in a pipe. The only module that imports rich."""
+"""Tables for people: drawn by rich on a terminal, plain text in a pipe.
+
+Only this module and `oracle.cli.progress` import rich.
+"""
 
 from __future__ import annotations
 
@@ -42,21 +45,25 @@ class Column:
 
     heading: str
     values: Sequence[str]
-    total: str
+    total: str = ""
     attention: bool = False
 
 
-def draw(columns: Sequence[Column], screen: Screen) -> str:
-    """Return the table; on a terminal too narrow for it, turned so that each row becomes a column."""
-    upright = _render(_upright(columns), screen)
-    if screen.width is None or _width(_upright(columns)) <= screen.width:
+def draw(columns: Sequence[Column], screen: Screen, *, total: bool = True) -> str:
+    """Return the table; on a terminal too narrow for it, turned so that each row becomes a column.
+
+    Without `total` there is no row of totals.
+    """
+    table = _upright(columns, total=total)
+    upright = _render(table, screen)
+    if screen.width is None or _width(table) <= screen.width:
         return upright
-    turned = _turned(columns)
-    return _render(turned, screen) if _width(turned) < _width(_upright(columns)) else upright
+    turned = _turned(columns, total=total)
+    return _render(turned, screen) if _width(turned) < _width(table) else upright
 
 
-def _upright(columns: Sequence[Column]) -> Table:
-    table = _table(footer=True)
+def _upright(columns: Sequence[Column], *, total: bool) -> Table:
+    table = _table(footer=total)
     for i, column in enumerate(columns):
         style = "yellow" if column.attention else ""
         table.add_column(
@@ -70,15 +77,17 @@ def _upright(columns: Sequence[Column]) -> Table:
     return table
 
 
-def _turned(columns: Sequence[Column]) -> Table:
+def _turned(columns: Sequence[Column], *, total: bool) -> Table:
     first, *others = columns
     table = _table(footer=False)
-    for i, heading in enumerate((first.heading, *first.values, first.total)):
+    headings = (first.heading, *first.values, first.total) if total else (first.heading, *first.values)
+    for i, heading in enumerate(headings):
         table.add_column(_cell(heading), justify="right" if i else "left", no_wrap=True)
     for column in others:
         style = "yellow" if column.attention else ""
         heading = " ".join(column.heading.split())
-        table.add_row(heading, *map(_cell, column.values), _cell(column.total, style))
+        totals = [_cell(column.total, style)] if total else []
+        table.add_row(heading, *map(_cell, column.values), *totals)
     return table
 
 

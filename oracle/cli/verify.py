@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from oracle.cli.command import Parser
     from oracle.rechecking import Check
+    from oracle.snapshots.document import Document
 
 SCHEMA = "compass-abs/verify/1"
 
@@ -31,6 +32,7 @@ def verify_result(options: VerifyOptions) -> Outcome:
 
     document = read_document(options.result)
     data = decode_json(document, object)
+    _check_keys(document)
     snapshot = None
     if options.snapshots:
         snapshot = load_snapshot(
@@ -51,6 +53,21 @@ def verify_result(options: VerifyOptions) -> Outcome:
         }
         return Outcome(text=json.dumps(found, indent=2) + "\n", status=status, for_machines=True)
     return Outcome(text=_text(checks), status=status)
+
+
+def _check_keys(document: Document) -> None:
+    """Refuse JSON in which a key is there twice: programs differ in which of the two they read."""
+
+    def unique(pairs: list[tuple[str, object]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise document.error("", f"the key {twice!r} is there twice in one object")
+
+    try:
+        json.loads(document.content, object_pairs_hook=unique, parse_int=str, parse_float=str)
+    except RecursionError as error:
+        raise document.error("", "nested too deep to be a result") from error
 
 
 def _text(checks: Sequence[Check]) -> str:
@@ -92,8 +109,9 @@ def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
 
 
 _DESCRIPTION = """Check a stored result again from its certificates and its snapshot, without a solver: every
-bound is recomputed, every move is played. What rests on the word of a solver, or on a
-search, is named as not rechecked."""
+bound is recomputed, every move is played; in small clusters what a search found is
+tried again. What rests on the word of a solver, or on a larger search, is named as not
+rechecked."""
 
 _EPILOG = """examples:
   sifopt plan cluster.json -o json > plan.json; sifopt verify plan.json --snapshot cluster.json

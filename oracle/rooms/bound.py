@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oracle.solver import Deadline
 
 # The dual values of these programs are fractions with small denominators; the first that settles the question is taken.
-_DENOMINATORS = (*range(1, 13), 24, 60, 840)
+DENOMINATORS = (*range(1, 13), 24, 60, 840)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _from_duals(
     if relaxation is None:
         return []
     found: list[tuple[int, RoomWeights]] = []
-    for denominator in _DENOMINATORS:
+    for denominator in DENOMINATORS:
         values = ((d, round(dual * denominator)) for d, dual in zip(model.demands, relaxation.duals, strict=False))
         weights = RoomWeights(denominator, tuple(sorted(values)))
         found.append((weights.bound(rooms, instances, gpus), weights))

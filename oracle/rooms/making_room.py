@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.replay import Key
+    from oracle.rooms.bound import RoomWeights
     from oracle.rooms.model import Group, NodeChange
     from oracle.snapshots.model import Snapshot
     from oracle.solver import Deadline
@@ -36,6 +37,8 @@ class Room:
         Moves that every way has at least.
     most
         New instances of the demand that fit at most, however instances are moved; None if that was not asked.
+    weights
+        Why no more than `most` fit, if that is fewer than are waiting and rests on no solver's word.
     proof
         Who says that there is no way, or none with fewer moves.
     """
@@ -44,6 +47,7 @@ class Room:
     changes: tuple[NodeChange, ...] | None = None
     lower_bound: int = 0
     most: int | None = None
+    weights: RoomWeights | None = None
     proof: str = ""
 
 
@@ -68,7 +72,7 @@ def make_room(groups: Mapping[Group, Sequence[str]], instances: int, gpus: int, 
     if most < instances:
         values = ", ".join(f"{value} for {demand} GPUs" for demand, value in weights.values if value)
         proof = f"weights {weights.denominator} for a new instance" + (f", {values}" if values else "")
-        return Room(outcome=Outcome.INFEASIBLE, most=most, proof=proof)
+        return Room(outcome=Outcome.INFEASIBLE, most=most, weights=weights, proof=proof)
     model = RoomModel({group: len(names) for group, names in groups.items()}, {gpus: instances})
     goal = Row(instances, instances, model.placed(gpus))
     answer = solve_priced(model.program(model.moves, [goal]), deadline)

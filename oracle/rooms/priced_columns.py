@@ -25,13 +25,13 @@ _TOLERANCE = 1e-6
 
 
 def solve_priced(program: Program, deadline: Deadline) -> IntegerAnswer:
-    """Solve over the integers, as `solve_integers` does; the bound of an optimal answer is its cost.
+    """Solve over the integers, as `solve_integers` does.
 
     What is proved rests on the word of the solvers, here on GLOP's too.
     """
     relaxation = solve_relaxation(program, deadline) if len(program.costs) > MAX_COLUMNS else None
     if relaxation is None:
-        return _with_bound(program, _solve_part(program, range(len(program.costs)), deadline))
+        return solve_integers(program, deadline)
     prices = _reduced_costs(program, relaxation)
     bound = math.ceil(relaxation.objective - _TOLERANCE)
     best: IntegerAnswer | None = None
@@ -56,13 +56,7 @@ def solve_priced(program: Program, deadline: Deadline) -> IntegerAnswer:
 def _solve_part(program: Program, columns: Sequence[int], deadline: Deadline) -> IntegerAnswer:
     """Solve with these columns only, the others at 0."""
     index = {column: i for i, column in enumerate(columns)}
-    rows: list[Row] = []
-    for row in program.rows:
-        tight = _tightened(Row(row.lower, row.upper, tuple((index[c], k) for c, k in row.terms if c in index)))
-        if tight is None:
-            return IntegerAnswer(Outcome.INFEASIBLE, (), None, "")
-        if tight.terms:
-            rows.append(tight)
+    rows = (Row(row.lower, row.upper, tuple((index[c], k) for c, k in row.terms if c in index)) for row in program.rows)
     part = Program(
         tuple(program.costs[column] for column in columns),
         tuple(program.uppers[column] for column in columns),
@@ -77,22 +71,6 @@ def _solve_part(program: Program, columns: Sequence[int], deadline: Deadline) ->
     return replace(answer, values=tuple(values))
 
 
-def _tightened(row: Row) -> Row | None:
-    """Return the row divided by what divides all its coefficients, None if no whole numbers fulfil it.
-
-    CP-SAT calls a model with a row like 2x = 3 invalid, not infeasible; with some columns left out there can be such.
-    """
-    divisor = math.gcd(*(coefficient for _, coefficient in row.terms))
-    if divisor == 0:
-        possible = (row.lower or 0) <= 0 <= (0 if row.upper is None else row.upper)
-        return row if possible else None
-    lower = None if row.lower is None else -(-row.lower // divisor)
-    upper = None if row.upper is None else row.upper // divisor
-    if lower is not None and upper is not None and lower > upper:
-        return None
-    return Row(lower, upper, tuple((column, coefficient // divisor) for column, coefficient in row.terms))
-
-
 def _reduced_costs(program: Program, relaxation: Relaxation) -> list[float]:
     prices = [float(cost) for cost in program.costs]
     for dual, row in zip(relaxation.duals, program.rows, strict=True):
@@ -100,14 +78,6 @@ def _reduced_costs(program: Program, relaxation: Relaxation) -> list[float]:
             for column, coefficient in row.terms:
                 prices[column] -= dual * coefficient
     return prices
-
-
-def _with_bound(program: Program, answer: IntegerAnswer) -> IntegerAnswer:
-    """Return the answer with its own cost as bound if it is optimal.
-
-    The bound reported with it can be weaker, where presolving settles everything.
-    """
-    return replace(answer, bound=_cost(program, answer.values)) if answer.outcome is Outcome.OPTIMAL else answer
 
 
 def _cost(program: Program, values: Sequence[int]) -> int:

@@ -59,7 +59,8 @@ class Columns:
     full
         1 if the node is full afterwards, else 0.
     stay
-        For each group the column that changes nothing.
+        For each group the column that changes nothing; where the nodes may not keep what they hold, the one that
+        empties them.
     complete
         Whether every legal pattern of every group has its column.
     """
@@ -117,7 +118,8 @@ def columns_of(placed: PlacedProblem, extra: Mapping[int, Iterable[Pattern]] | N
     complete = all(patterns is not None for patterns in listed)
     pools: list[Sequence[Pattern]] = []
     for c, patterns in enumerate(listed):
-        in_use = {group.pattern for group in placed.current if group.node_class == c}
+        kind = placed.problem.classes[c]
+        in_use = {group.pattern for group in placed.current if group.node_class == c and kind.allows(group.pattern)}
         more = set((extra or {}).get(c, ()))
         pools.append(sorted({*in_use, *more, ()}) if patterns is None else patterns)
     return _assemble(placed, pools, complete=complete)
@@ -143,10 +145,10 @@ def _assemble(placed: PlacedProblem, pools: Sequence[Sequence[Pattern]], *, comp
     stay: list[int] = []
     for nodes in placed.current:
         c = nodes.node_class
-        here = pools[c].index(nodes.pattern)
+        kind = placed.problem.classes[c]
         change = tables[c].copy()
-        change[:, :-1] -= tables[c][here, :-1]
-        stay.append(len(after) + here)
+        change[:, :-1] -= _table(kind, [nodes.pattern], demands)[0, :-1]
+        stay.append(len(after) + pools[c].index(nodes.pattern if kind.allows(nodes.pattern) else ()))
         effects.append(change)
         after += pools[c]
     effect = np.concatenate(effects)
@@ -182,8 +184,10 @@ def group_starts(columns: Columns) -> Integers:
     return np.searchsorted(columns.group, np.arange(len(columns.groups)))
 
 
-def staying(columns: Columns) -> Integers:
-    """Return the plan that changes nothing: nodes of each column."""
+def staying(columns: Columns) -> Integers | None:
+    """Return the plan that changes nothing: nodes of each column. None if some nodes may not keep what they hold."""
+    if columns.effect[columns.stay, :-1].any():
+        return None
     plan = np.zeros(len(columns.after), np.int64)
     plan[columns.stay] = columns.supply
     return plan

@@ -69,7 +69,8 @@ class PlanSearch:
         fewest = min(count_partial(placed.problem, target) for target in targets)
         self._columns: Columns = grown_columns(placed, targets, fewest, deadline)
         self._store = PlanStore(self._columns)
-        self._store.add(staying(self._columns))
+        if (stay := staying(self._columns)) is not None:
+            self._store.add(stay)
         for target in targets:
             self._store.add(towards(self._columns, target))
         self._lines: list[_Line] = []

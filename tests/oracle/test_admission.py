@@ -81,7 +81,7 @@ class TestVerdicts:
         cluster = world([3], [4, 2])  # theory §4
         answer = admit(cluster.snapshot(), instances=1, gpus=6)
         assert (answer.verdict, answer.migrations, answer.status) == (Verdict.FITS_AFTER, 1, Status.OPTIMAL)
-        assert answer.reason == "0 of 1 instances fit in pool a as it is, it after 1 move"
+        assert answer.reason == "0 of 1 instances fit in pool a as it is, it does after 1 move"
         assert_carried_out(cluster, answer, (1, 6))
 
     def test_no_move_although_partial_nodes_are_avoidable(self) -> None:

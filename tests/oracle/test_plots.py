@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oracle.moves import Move, MoveError
+from oracle.plan_frontier import PlanFrontierPoint
 from oracle.plots import plot_frontier, plot_plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
@@ -128,6 +129,18 @@ class TestPlan:
         assert {name: len(found) for name, found in colours.items()} == {"x": 1, "y": 1}
         assert colours["x"] != colours["y"]
 
+    def test_jobs_that_move_have_full_colours_and_are_named(self, tmp_path: Path) -> None:
+        others = [job(f"other-{k}", ("c", 1)) for k in range(4)]
+        many = [job(f"z{k}", (f"m{k}", 1)) for k in range(9)]
+        nodes = [*self.SNAPSHOT.nodes, *(node(f"m{k}") for k in range(9))]
+        snapshot = Snapshot.build(nodes=nodes, jobs=[*self.SNAPSHOT.jobs, *others, *many])
+        root = picture(tmp_path, snapshot, self.MOVES)
+        fills = {titles(item)[0].split(" [")[0]: item.attrib["fill"] for item in having(root, "g", "instance")}
+        assert fills["y"] == "#0072B2"
+        assert "#0072B2" not in {fill for name, fill in fills.items() if name != "y"}
+        assert "y" in texts(root)
+        assert any(text.startswith("14 other jobs") for text in texts(root))
+
     def test_what_stays_keeps_its_cells(self, tmp_path: Path) -> None:
         snapshot = Snapshot.build(nodes=[node("a"), node("b")], jobs=[job("x", ("a", 2)), job("y", ("a", 1))])
         root = picture(tmp_path, snapshot, [Move(1, "x", 0, 2, "a", "b")])
@@ -186,6 +199,16 @@ class TestPlan:
         root = picture(tmp_path, Snapshot.build(nodes=[node(name)]))
         assert any(text.startswith("…") and text.endswith("-abcd") for text in texts(root))
         assert any(text.startswith(name) for text in titles(root))
+
+    def test_one_pool_only(self, tmp_path: Path) -> None:
+        other = SnapshotNode(name="other", gpus=8, pool="h100")
+        snapshot = Snapshot.build(
+            nodes=[*self.SNAPSHOT.nodes, other], jobs=[*self.SNAPSHOT.jobs, job("z", ("other", 3))]
+        )
+        plot_plan(snapshot, self.MOVES, tmp_path / "one.svg", pool="default")
+        root = drawn(tmp_path / "one.svg")
+        assert [titles(group)[0].split()[0] for group in having(root, "g", "node")] == ["a", "b", "c"]
+        assert titles(root)[0] == "Φ 2 → 1: 1 migration of 1 job"
 
     def test_no_nodes_make_a_picture_too(self, tmp_path: Path) -> None:
         root = picture(tmp_path, Snapshot.build(nodes=[]))
@@ -249,8 +272,13 @@ class TestManyNodes:
         assert (tmp_path / "plan.svg").stat().st_size < 3_000_000
 
 
+def proved(*points: tuple[int, int]) -> list[PlanFrontierPoint]:
+    """Return points of which nothing is left open."""
+    return [PlanFrontierPoint(partial, migrations, migrations) for partial, migrations in points]
+
+
 class TestFrontier:
-    POINTS = ((5, 0), (4, 1), (3, 3), (2, 7))
+    POINTS = proved((5, 0), (4, 1), (3, 3), (2, 7))
 
     def test_dots_labels_and_title(self, tmp_path: Path) -> None:
         path = tmp_path / "frontier.svg"
@@ -267,14 +295,26 @@ class TestFrontier:
 
     def test_thousands_of_points_have_few_dots(self, tmp_path: Path) -> None:
         path = tmp_path / "frontier.svg"
-        plot_frontier([(4000 - k, k * k // 1000 + k) for k in range(4000)], path)
+        plot_frontier(proved(*((4000 - k, k * k // 1000 + k) for k in range(4000))), path)
         assert 2 <= len(having(drawn(path), "g", "point")) <= 60
 
     @pytest.mark.parametrize("points", [[(0, 0)], [(3, 0)], [(1, 0), (0, 1)], [(3, 2), (2, 2)]])
     def test_small_ones(self, tmp_path: Path, points: list[tuple[int, int]]) -> None:
         path = tmp_path / "frontier.svg"
-        plot_frontier(points, path)
+        plot_frontier(proved(*points), path)
         assert len(having(drawn(path), "g", "point")) == len(points)
+
+    def test_what_is_not_proved_is_hollow_and_the_bound_is_drawn(self, tmp_path: Path) -> None:
+        path = tmp_path / "frontier.svg"
+        plot_frontier([*self.POINTS[:-1], PlanFrontierPoint(2, 7, 5)], path)
+        root = drawn(path)
+        (hollow,) = having(root, "g", "open")
+        assert titles(hollow) == ["2 partial nodes, 7 migrations, at least 5"]
+        discs = {group: group.findall(SVG + "circle")[0].get("fill") for group in having(root, "g", "point")}
+        assert [fill for group, fill in discs.items() if group is hollow] == ["#FFFFFF"]
+        assert "#FFFFFF" not in [fill for group, fill in discs.items() if group is not hollow]
+        assert len(having(root, "g", "bound")) == 1
+        assert any("Hollow: not proved" in text for text in texts(root))
 
     def test_no_points(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="at least one point"):

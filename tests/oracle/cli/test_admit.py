@@ -102,10 +102,75 @@ class TestVerdicts:
         assert "time ran out" in result.out
 
 
+class TestQueue:
+    # Only one of w0 and w1 can have an empty node; w2 and w3 fit in anyway.
+    PENDING: tuple[dict[str, object], ...] = (
+        {"name": "w0", "instances": 2, "gpus_per_instance": 8},
+        {"name": "w1", "gpus_per_instance": 8},
+        {"name": "w2", "gpus_per_instance": 3},
+        {"name": "w3", "gpus_per_instance": 4, "pool": "h100"},
+    )
+
+    @pytest.fixture
+    def queue(self, tmp_path: Path) -> Path:
+        return _write(tmp_path, {**CLUSTER, "pending": list(self.PENDING)})
+
+    def test_table(self, sifopt: Sifopt, queue: Path) -> None:
+        result = sifopt("admit", queue)
+        assert (result.status, result.err) == (0, "")
+        rows = [line.split() for line in result.out.splitlines() if line.startswith("w") and "cannot start" not in line]
+        assert [row[0] for row in rows] == ["w0", "w1", "w2", "w3"]
+        assert [" ".join(row[3:]) for row in rows] == [
+            "cannot waits", "after 1 move starts", "not asked starts", "not asked starts",
+        ]  # fmt: skip
+        assert "w0 cannot start: " in result.out
+        assert "First in queue order: w1 can start after 1 move: " in result.out
+        assert "Most that can start together: 3 jobs of 4 after 1 move: w1, w2, w3." in result.out
+
+    def test_json(self, sifopt: Sifopt, queue: Path) -> None:
+        result = sifopt("admit", queue, "-o", "json", "--max-per-job-at-once", "1")
+        data = json.loads(result.out)
+        assert (result.status, data["schema"]) == (0, "compass-abs/admit-queue/1")
+        assert [job["name"] for job in data["jobs"]] == ["w0", "w1", "w2", "w3"]
+        assert [(one["name"], one["verdict"]) for one in data["passed_over"]] == [("w0", "cannot")]
+        assert (data["first"]["name"], data["first"]["migrations"]) == ("w1", 1)
+        together = data["together"]
+        assert (together["jobs"], together["migrations"], together["status"]) == (["w1", "w2", "w3"], 1, "optimal")
+        assert len(together["placements"]) == 3
+        assert (data["pool"], data["max_per_job_at_once"], data["interrupted"]) == (None, 1, False)
+
+    def test_one_pool(self, sifopt: Sifopt, queue: Path) -> None:
+        data = json.loads(sifopt("admit", queue, "-o", "json", "--pool", "h100").out)
+        assert [job["name"] for job in data["jobs"]] == ["w3"]
+
+    def test_one_job_is_told_as_one_job(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        path = _write(tmp_path, {**CLUSTER, "pending": [self.PENDING[1]]})
+        named = sifopt("admit", path).out.replace("w1 (1x8 GPUs)", "1x8 GPUs")
+        assert named == sifopt("admit", path, "--job", "1x8", "--pool", "default").out
+
+    def test_nobody_waits(self, sifopt: Sifopt, cluster: Path) -> None:
+        result = sifopt("admit", cluster)
+        assert (result.status, result.out, result.err) == (0, "No job waits.\n", "")
+
+    def test_nobody_can_start(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        path = _write(tmp_path, {**CLUSTER, "pending": [self.PENDING[0], self.PENDING[0] | {"name": "again"}]})
+        result = sifopt("admit", path)
+        assert result.status == 1
+        assert "No job is known to be able to start." in result.out
+
+
+def test_live_moves_do_not_pause(sifopt: Sifopt, cluster: Path) -> None:
+    assert "pause" in sifopt("admit", cluster, "--job", "1x8").out
+    result = sifopt("admit", cluster, "--job", "1x8", "--moves", "live")
+    assert "will be moved live" in result.out
+    assert "pause" not in result.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: --job"),
+        (["--max-per-job-at-once", "0"], "expected a whole number, 1 or more, got '0'"),
+        (["--pool", "none"], "no node is in a pool named 'none'; pools: 'default', 'h100'"),
         (["--job", "4"], "expected instances x GPUs of each, both at least 1, such as 2x4, got '4'"),
         (["--job", "0x4"], "got '0x4'"),
         (["--job", "2x0"], "got '2x0'"),

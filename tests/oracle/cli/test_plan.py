@@ -44,7 +44,7 @@ total   1 job   2 moves     4
 1 job will pause: team/b.
 Every move goes into space that is free before its step.
 Moves of one step may run at the same time; the next step begins when all of them are done.
-Proved: no plan is better.
+Proved: no plan leaves fewer partial nodes, or as few with fewer moves.
 """
 
 
@@ -84,7 +84,10 @@ class TestTable:
     def test_nothing_to_move(self, sifopt: Sifopt, cluster: Path) -> None:
         result = sifopt("plan", cluster, "--protect", "team")
         assert result.status == 0
-        assert result.out == "Nothing to move: 3 partial nodes, 0 empty.\nProved: no plan is better.\n"
+        assert (
+            result.out == "Nothing to move: 3 partial nodes, 0 empty.\n"
+            "Proved: no plan leaves fewer partial nodes, or as few with fewer moves.\n"
+        )
 
     def test_live_moves_that_do_not_lead_as_far(self, sifopt: Sifopt, tmp_path: Path) -> None:
         result = sifopt("plan", _write(tmp_path, EXCHANGE), "--moves", "live")
@@ -145,6 +148,15 @@ class TestLimits:
             (["--protect", "team", "--max-partial-nodes", "1"], "at least 3 nodes are partial"),
             (["--max-migrations", "1", "--max-partial-nodes", "1"], "1 migrations leave at least 2 partial nodes"),
             (["--moves", "fast"], "invalid choice: 'fast'"),
+            (["--max-jobs", "-1"], "expected a whole number, 0 or more, got '-1'"),
+            (["--max-per-job-at-once", "0"], "expected a whole number, 1 or more, got '0'"),
+            (["--weight", "team/a"], "expected a job and a whole number, such as team/train=5, got 'team/a'"),
+            (["--weight", "team/a=-2"], "such as team/train=5, got 'team/a=-2'"),
+            (["--weight", "=2"], "got '=2'"),
+            (["--weight", "nobody=2"], "no running job is named 'nobody'"),
+            (["--pool", "h100"], "no node is in a pool named 'h100'; pools: 'default'"),
+            (["--protect", "team/b:2"], "'team/b:2'"),
+            (["--max-jobs", "0", "--max-partial-nodes", "2"], "0 disturbed jobs leave at least 3 partial nodes, not 2"),
         ],
     )
     def test_bad_usage_is_one_line_and_status_2(
@@ -167,13 +179,93 @@ class TestLimits:
         assert ("Not proved" in result.out) == (result.status == 3)
 
 
+class TestOptions:
+    def test_jobs(self, sifopt: Sifopt, cluster: Path) -> None:
+        data = _data(sifopt("plan", cluster, "--max-jobs", "0", "-o", "json").out)
+        assert (data["migrations"], data["max_jobs_disturbed"], data["status"]) == (0, 0, "optimal")
+
+    def test_weights(self, sifopt: Sifopt, cluster: Path) -> None:
+        data = _data(sifopt("plan", cluster, "--weight", "team/b=5", "--max-partial-nodes", "2", "-o", "json").out)
+        assert data["weights"] == {"team/b": 5}
+        assert (data["disturbance"], data["disturbance_lower_bound"]) == (1, 1)
+        assert {move["job"] for move in cast("list[dict[str, object]]", data["moves"])} == {"team/a"}
+
+    def test_a_job_may_have_an_equals_sign(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        path = tmp_path / "named.json"
+        path.write_text(json.dumps(CLUSTER).replace("team/b", "team=b"))
+        assert _data(sifopt("plan", path, "--weight", "team=b=3", "-o", "json").out)["weights"] == {"team=b": 3}
+
+    def test_one_at_a_time(self, sifopt: Sifopt, cluster: Path) -> None:
+        data = _data(sifopt("plan", cluster, "--max-per-job-at-once", "1", "-o", "json").out)
+        assert [move["step"] for move in cast("list[dict[str, object]]", data["moves"])] == [1, 2]
+
+    def test_an_instance_is_protected(self, sifopt: Sifopt, cluster: Path) -> None:
+        data = _data(sifopt("plan", cluster, "--protect", "team/b:1", "-o", "json").out)
+        moved = {(move["job"], move["instance"]) for move in cast("list[dict[str, object]]", data["moves"])}
+        assert moved == {("team/a", 0), ("team/b", 0)}
+
+    def test_live_moves_do_not_pause(self, sifopt: Sifopt, cluster: Path) -> None:
+        result = sifopt("plan", cluster, "--moves", "live")
+        assert "1 job will be moved live: team/b." in result.out
+        assert "pause" not in result.out
+
+    def test_a_pool(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        nodes = [*cast("list[object]", CLUSTER["nodes"]), {"name": "h", "gpus": 8, "pool": "h100"}]
+        running = [*cast("list[object]", CLUSTER["jobs"])]
+        running.append({"name": "c", "gpus_per_instance": 1, "instances": [{"node": "h"}]})
+        path = _write(tmp_path, {**CLUSTER, "nodes": nodes, "jobs": running})
+        data = _data(sifopt("plan", path, "--pool", "h100", "-o", "json").out)
+        assert (data["partial_nodes_before"], data["migrations"], data["pool"]) == (1, 0, "h100")
+        data = _data(sifopt("plan", path, "--pool", "default", "-o", "json").out)
+        assert (data["partial_nodes_before"], data["partial_nodes_after"]) == (3, 0)
+
+    def test_every_option_is_explained_with_an_example(self, sifopt: Sifopt) -> None:
+        text = " ".join(sifopt("plan", "--help").out.split())
+        for example in ("plan.svg", "team/train=5", "--max-jobs 3", "--pool h100", "--max-per-job-at-once 1"):
+            assert example in text
+
+
+class TestPlot:
+    def test_a_plan(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        path = tmp_path / "plan.svg"
+        result = sifopt("plan", cluster, "--plot", path)
+        assert (result.status, result.out, result.err) == (0, TABLE, "")
+        assert "Φ 3 → 0: 2 migrations of 1 job" in path.read_text(encoding="utf-8")
+
+    def test_a_frontier(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        path = tmp_path / "frontier.svg"
+        assert sifopt("plan", cluster, "--frontier", "--plot", path).status == 0
+        assert "Φ 3 → 0 with 2 migrations" in path.read_text(encoding="utf-8")
+
+    def test_one_pool(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        nodes = [*cast("list[object]", CLUSTER["nodes"]), {"name": "elsewhere", "gpus": 8, "pool": "h100"}]
+        cluster, path = _write(tmp_path, {**CLUSTER, "nodes": nodes}), tmp_path / "plan.svg"
+        assert sifopt("plan", cluster, "--pool", "default", "--plot", path).status == 0
+        assert "elsewhere" not in path.read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize(
+        ("name", "reason"), [("no/such/plan.svg", "No such file or directory"), (".", "Is a directory"), ("\0", "null")]
+    )
+    def test_a_path_that_cannot_be_written_costs_the_picture_only(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, name: str, reason: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        result = sifopt("plan", cluster, "--plot", name)
+        assert (result.status, result.out) == (2, TABLE)
+        assert result.err.startswith("sifopt plan: cannot write the picture to ")
+        assert reason in result.err
+        assert result.err.count("\n") == 1
+
+
 class TestResume:
     def test_a_plan_that_holds(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
         stored = tmp_path / "plan.json"
         stored.write_text(sifopt("plan", cluster, "-o", "json").out)
         result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
         assert (result.status, result.err) == (0, "")
-        assert "0 moves done, 2 moves left.\nThe rest can be carried out as planned.\n" in result.out
+        assert (
+            "0 moves done, 2 moves left.\nThe rest can be carried out as planned: partial nodes 3 -> 0.\n" in result.out
+        )
         assert sifopt("plan", cluster, "--resume", stored).out == result.out
 
     def test_a_plan_half_done(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
@@ -193,6 +285,35 @@ class TestResume:
         assert result.status == 1
         assert "needs 2 GPUs, the node has 0 free then" in result.out
 
+    def test_what_the_plan_protects_is_read_from_it(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        # With the plan stored, what it protects is changed to the very job that it moves.
+        stored = tmp_path / "plan.json"
+        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "protected": ["team/b"]}))
+        result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
+        assert result.status == 1
+        assert "it cannot be moved" in result.out
+
+    def test_what_was_protected_may_have_ended(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        stored = tmp_path / "plan.json"
+        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "protected": ["gone"]}))
+        assert sifopt("plan", "--resume", stored, "--snapshot", cluster).status == 0
+        result = sifopt("plan", "--resume", stored, "--snapshot", cluster, "--protect", "gone")
+        assert (result.status, result.out) == (2, "")
+
+    def test_how_many_may_move_at_a_time_is_read_from_it(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        stored = tmp_path / "plan.json"
+        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "max_per_job_at_once": 1}))
+        result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
+        assert result.status == 1
+        assert "at most 1 may" in result.out
+
+    def test_live_moves_do_not_pause(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        stored = tmp_path / "plan.json"
+        stored.write_text(sifopt("plan", cluster, "--moves", "live", "-o", "json").out)
+        result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
+        assert "will be moved live" in result.out
+        assert "pause" not in result.out
+
     def test_everything_done(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
         stored, now = tmp_path / "plan.json", tmp_path / "now.json"
         stored.write_text(sifopt("plan", cluster, "-o", "json").out)
@@ -208,6 +329,11 @@ class TestResume:
             ("no", [], "not valid JSON"),
             ('{"moves": []}', ["--frontier"], "--resume takes no limits"),
             ('{"moves": []}', ["--max-migrations", "1"], "--resume takes no limits"),
+            ('{"moves": []}', ["--max-jobs", "0"], "--resume takes no limits"),
+            ('{"moves": []}', ["--weight", "team/a=2"], "--resume takes no limits"),
+            ('{"moves": []}', ["--pool", "default"], "--resume takes no limits"),
+            ('{"moves": []}', ["--plot", "a.svg"], "--resume takes no limits"),
+            ('{"moves": [], "max_per_job_at_once": 0}', [], "max_per_job_at_once"),
         ],
     )
     def test_bad_usage(

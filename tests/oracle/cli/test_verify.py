@@ -93,6 +93,50 @@ class TestWhatWasChanged:
         assert result.status == 1
         assert "do not hold" in result.out
 
+    @pytest.mark.parametrize(
+        ("command", "where", "change"),
+        [
+            (["plan"], (), {"migrations_lower_bound": 1, "max_partial_nodes": 10**30}),
+            (["plan"], (), {"partial_nodes_lower_bound": 10**30}),
+            (["plan", "--frontier"], ("frontier", 0), {"migrations": 5}),
+            (["plan", "--frontier"], ("frontier", 3), {"migrations": 2, "lower_bound": 2}),
+            (["plan", "--frontier"], ("frontier", 2), {"migrations": 3, "lower_bound": 3}),
+            (["plan", "--frontier"], ("certificate", "frontier", "pools", 0), {"plans": []}),
+            (["plan", "--frontier"], ("certificate", "frontier", "pools", 0), {"pool": "b"}),
+            (["plan", "--max-migrations", "1"], (), {"partial_nodes_lower_bound": 7}),
+            (["plan", "--moves", "live"], (), {"status": "optimal", "migrations_lower_bound": 2}),
+            (["measure"], (), {"sif": 0.5}),
+            (["measure"], ("pools", 0), {"empty_nodes_after": 3}),
+            (["measure"], ("pools", 0), {"full_nodes": 1}),
+            (["measure"], ("pools", 0), {"status": "unknown"}),
+            (["admit", "--job", "2x8"], (), {"lower_bound": 3}),
+            (["admit", "--job", "2x8"], (), {"lower_bound": 1}),
+            (["admit", "--job", "2x8"], (), {"verdict": "cannot", "moves": [], "migrations": None, "pool": None}),
+            (["admit", "--job", "2x8"], ("job",), {"instances": 10**12}),
+            (["admit", "--job", "9x8"], ("job",), {"instances": 2}),
+            (["admit", "--job", "9x8"], ("blockers", 0), {"gpus": 1}),
+            (["admit", "--job", "9x8"], ("certificate", "pools", 0), {"most": {"denominator": 0, "values": []}}),
+        ],
+    )  # fmt: skip
+    def test_deeper_down(
+        self,
+        sifopt: Sifopt,
+        cluster: Path,
+        tmp_path: Path,
+        *,
+        command: list[str],
+        where: tuple[str | int, ...],
+        change: dict[str, object],
+    ) -> None:
+        data = json.loads(sifopt(*command, cluster, "-o", "json").out)
+        place = data
+        for step in where:
+            place = place[step]
+        assert not change.items() <= place.items()
+        place.update(change)
+        result = sifopt("verify", _stored(tmp_path, json.dumps(data)), "--snapshot", cluster)
+        assert result.status == 1, result.out
+
     @pytest.mark.parametrize("command", [["plan"], ["measure"]], ids=" ".join)
     def test_a_certificate(self, sifopt: Sifopt, cluster: Path, tmp_path: Path, command: list[str]) -> None:
         text = sifopt(*command, cluster, "-o", "json").out
@@ -125,6 +169,43 @@ def test_no_result_is_one_line_and_status_2(sifopt: Sifopt, tmp_path: Path, cont
     assert (result.status, result.out) == (2, "")
     assert message in result.err
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('"migrations": 3', '"migrations": 1, "migrations": 3', "the key 'migrations' is there twice"),
+        ('"denominator": ', '"denominator": 9, "denominator": ', "the key 'denominator' is there twice"),
+        ('"migrations": 3', '"migrations": NaN', "not valid JSON"),
+        ('"migrations": 3', '"migrations": 1e999', "out of range"),
+        ('"migrations": 3', f'"migrations": 1{"0" * 5000}', "out of range"),
+        ('"migrations": 3', '"migrations": 3.5', "int"),
+        ('"pool": "b"', '"pool": "a"', "one pool twice"),
+    ],
+)
+def test_what_no_two_programs_read_alike(
+    sifopt: Sifopt, cluster: Path, tmp_path: Path, *, before: str, after: str, message: str
+) -> None:
+    text = sifopt("plan", cluster, "-o", "json").out
+    assert before in text
+    result = sifopt("verify", _stored(tmp_path, text.replace(before, after)), "--snapshot", cluster)
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_tree_that_is_too_deep(sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+    data = json.loads(sifopt("plan", cluster, "-o", "json").out)
+    migrations = data["certificate"]["pools"][0]["migrations"]
+    leaf = json.dumps(migrations["argument"])
+    branch = (
+        f'{{"argument": "migration branches", "counted": {{"count": "full"}}, "at_most": 1, "above": {leaf}, "below": '
+    )
+    migrations["argument"] = "tree"
+    text = json.dumps(data).replace('"tree"', branch * 20_000 + leaf + "}" * 20_000)
+    result = sifopt("verify", _stored(tmp_path, text))
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert "too deep" in result.err
 
 
 def test_one_certificate(sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:

@@ -1,0 +1,97 @@
+"""What `sifopt plan` tells people: a table of moves, then in sentences what is gained, who pauses, what is proved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oracle.cli.command import printable, skipped_notes
+from oracle.cli.move_table import move_columns, move_sentences
+from oracle.cli.moves import count
+from oracle.cli.tables import Column, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oracle.cli.tables import Screen
+    from oracle.plan_frontier import PlanFrontierPoint
+    from oracle.plan_result import Plan
+    from oracle.snapshots.model import Snapshot
+
+
+def report(
+    found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: Snapshot, screen: Screen, *, verbose: bool
+) -> str:
+    """Return the tables and the sentences about them."""
+    text = draw(move_columns(found.moves, found.stops), screen) + "\n" if found.moves else ""
+    sentences = [
+        *_gain(found),
+        *move_sentences(found.moves, found.stops, live=found.mode == "live", verbose=verbose),
+        *_proof(found),
+        *_disturbance(found),
+        *skipped_notes(snapshot.skipped, verbose=verbose),
+    ]
+    text += "".join(f"{printable(line)}\n" for line in sentences)
+    return text if frontier is None else f"{text}\n{_frontier(frontier, screen)}"
+
+
+def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen) -> str:
+    last = frontier[-1]
+    partial, migrations = [f"{point.partial_nodes}" for point in frontier], map(_migrations, frontier)
+    columns = [
+        Column("partial nodes", partial, f"{last.partial_nodes} at least"),
+        Column("fewest migrations", [*migrations], f"{last.migrations} at most"),
+    ]
+    return draw(columns, screen)
+
+
+def _migrations(point: PlanFrontierPoint) -> str:
+    return f"{point.migrations}" if point.status == "optimal" else f"{point.lower_bound}..{point.migrations}"
+
+
+def _gain(found: Plan) -> Iterator[str]:
+    before, after = found.partial_nodes_before, found.partial_nodes_after
+    where = "" if found.asked.pool is None else f" in pool {found.asked.pool}"
+    if not found.moves:
+        yield f"Nothing to move{where}: {count(before, 'partial node')}, {found.empty_nodes_before} empty."
+        return
+    gained = found.empty_nodes_after - found.empty_nodes_before
+    yield (
+        f"{count(found.migrations, 'move')} in {count(found.steps, 'step')}{where}: partial nodes {before} -> {after}, "
+        f"empty nodes {found.empty_nodes_before} -> {found.empty_nodes_after} ({gained:+d})."
+    )
+
+
+def _proof(found: Plan) -> Iterator[str]:
+    kind = "live plan" if found.mode == "live" else "plan"
+    asked, after = found.asked, found.partial_nodes_after
+    if found.status == "optimal":
+        limited = {asked.max_partial_nodes, asked.max_migrations, asked.max_jobs_disturbed} != {None}
+        limits = " within the limits" if limited else ""
+        yield f"Proved: no {kind}{limits} leaves fewer partial nodes, or as few with fewer moves."
+    else:
+        fewest = min(found.partial_nodes_lower_bound, after)
+        yield (
+            f"Not proved to be the best: every {kind} within the limits leaves at least {fewest} "
+            f"partial nodes ({after} here); so few take at least {count(found.migrations_lower_bound, 'move')} "
+            f"({found.migrations} here)."
+        )
+    inherent = sum(pool.inherent.partial_nodes for pool in found.evidence)
+    limited = asked.max_migrations is not None or asked.max_jobs_disturbed is not None
+    if found.mode == "live" and not limited and after > max(inherent, asked.max_partial_nodes or 0):
+        yield f"If instances may be stopped first (--moves checkpoint), {inherent} partial would do."
+
+
+def _disturbance(found: Plan) -> Iterator[str]:
+    """Say how few jobs any plan as good disturbs, if that is not settled."""
+    if not found.moves or found.disturbance_status == "optimal":
+        return
+    if found.asked.weights:
+        yield (
+            f"Plans with as few moves disturb jobs of weight {found.disturbance_lower_bound} at least "
+            f"({found.disturbance} here); fewer may be possible."
+        )
+    else:
+        yield (
+            f"Plans with as few moves disturb at least {count(found.disturbance_lower_bound, 'job')} "
+            f"({found.disturbance} here); fewer may be possible."
+        )

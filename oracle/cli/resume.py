@@ -1,0 +1,81 @@
+"""`sifopt plan --resume`: what of a stored plan is done, and whether the rest can be carried out now."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from oracle.cli.command import ExitStatus, Outcome, printable, skipped_notes
+from oracle.cli.moves import MoveOptions, count
+from oracle.snapshots.document import decode_json, read_document
+from oracle.snapshots.loader import load_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oracle.resumption import Resumption, StoredPlan
+
+SCHEMA = "compass-abs/resume/1"
+
+
+def resume_plan(options: MoveOptions, stored: str) -> Outcome:
+    """Return what is left of the plan in this file, and whether it can still be carried out."""
+    from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
+    from oracle.resumption import read_plan, resume  # noqa: PLC0415 - as above
+
+    document = read_document(stored)
+    data = decode_json(document, object)
+    try:
+        plan = read_plan(data)
+    except MoveError as error:
+        raise document.error("", str(error)) from error
+    snapshot = load_snapshot(
+        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+    )
+    limit = options.max_per_job_at_once if options.max_per_job_at_once is not None else plan.max_per_job_at_once
+    # What the plan protected may have ended since; what is named now must be there.
+    spared = protect(protect(snapshot, plan.protected, strict=False), options.protected or ())
+    left = resume(spared, plan.moves, plan.stops, max_per_job_at_once=limit)
+    status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
+    notes = tuple(skipped_notes(snapshot.skipped, verbose=True)) if options.verbose else ()
+    if options.output == "json":
+        return Outcome(text=_json(left, plan), notes=notes, status=status, for_machines=True)
+    return Outcome(text=_table(left, plan, verbose=options.verbose), notes=notes, status=status)
+
+
+def _json(left: Resumption, plan: StoredPlan) -> str:
+    partial = left.partial_nodes(plan.pool)
+    found: dict[str, object] = {
+        "schema": SCHEMA,
+        "holds": left.holds,
+        "failure": None if left.failure is None else {"step": left.failure.step, "reason": left.failure.reason},
+        "partial_nodes_now": partial[0],
+        "partial_nodes_after": partial[1],
+        "moves": [move.to_json() for move in left.remaining],
+        "stopped_first": [stop.to_json() for stop in left.remaining_stops],
+        "done": [move.to_json() for move in left.done],
+        "gone": [move.to_json() for move in left.gone],
+    }
+    return json.dumps(found, indent=2) + "\n"
+
+
+def _table(left: Resumption, plan: StoredPlan, *, verbose: bool) -> str:
+    from oracle.cli.move_table import move_columns  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.tables import Screen, draw  # noqa: PLC0415 - as above
+
+    text = draw(move_columns(left.remaining, left.remaining_stops), Screen.of_stdout()) + "\n" if left.remaining else ""
+    return text + "".join(f"{printable(line)}\n" for line in _sentences(left, plan, verbose=verbose))
+
+
+def _sentences(left: Resumption, plan: StoredPlan, *, verbose: bool) -> Iterator[str]:
+    from oracle.cli.move_table import move_sentences  # noqa: PLC0415 - rich is for those who want a table
+
+    gone = f", {count(len(left.gone), 'move')} of instances that no longer run" if left.gone else ""
+    yield f"{count(len(left.done), 'move')} done, {count(len(left.remaining), 'move')} left{gone}."
+    if left.failure is not None:
+        yield f"The rest does not hold: {left.failure.reason}."
+        yield "A new plan from this snapshot: sifopt plan SNAPSHOT."
+    elif left.remaining:
+        now, after = left.partial_nodes(plan.pool)
+        yield f"The rest can be carried out as planned: partial nodes {now} -> {after}."
+        yield from move_sentences(left.remaining, left.remaining_stops, live=plan.mode == "live", verbose=verbose)

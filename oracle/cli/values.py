@@ -1,0 +1,53 @@
+"""Values of options: read from text, or refused with what was expected."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+
+# More digits are no count of anything; they are cut before they take time to convert.
+_MAX_DIGITS = 18
+
+
+def seconds(text: str) -> float:
+    """Return a number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value >= 0 and math.isfinite(value)):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, 0 or more, got {text!r}")
+    return value
+
+
+def whole_number(text: str) -> int:
+    """Return a number of things, 0 or more."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
+    return int(text[:_MAX_DIGITS])
+
+
+def positive_number(text: str) -> int:
+    """Return a number of things, 1 or more."""
+    if not (text.isascii() and text.isdigit() and text.strip("0")):
+        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
+    return int(text[:_MAX_DIGITS])
+
+
+def demand(text: str) -> tuple[int, int]:
+    """Return the instances of a job and the GPUs of each, from a text such as 2x4."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})", text, re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"expected instances x GPUs of each, both at least 1, such as 2x4, got {text!r}"
+        )
+    return int(match[1]), int(match[2])
+
+
+def weight(text: str) -> tuple[str, int]:
+    """Return a job and its weight, from a text such as team/train=5. Names may have a = in them, weights have not."""
+    job, equals, number = text.rpartition("=")
+    if not (job and equals and number.isascii() and number.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a job and a whole number, such as team/train=5, got {text!r}")
+    return job, int(number[:_MAX_DIGITS])

@@ -1,0 +1,154 @@
+"""The picture of a frontier: partial nodes against migrations."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+from oracle.plots.drawing import FAINT, MARGIN, PALETTE, Drawing, count, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_DOTS = 60
+
+
+class Point(Protocol):
+    """A point of a frontier; any value with these attributes will do."""
+
+    @property
+    def partial_nodes(self) -> int:
+        """The limit on partial nodes."""
+        ...
+
+    @property
+    def migrations(self) -> int:
+        """Migrations of the cheapest plan found."""
+        ...
+
+    @property
+    def lower_bound(self) -> int:
+        """Migrations of every plan within the limit, at least."""
+        ...
+
+
+def plot_frontier(points: Sequence[Point], path: Path) -> None:
+    """Write a picture of how few partial nodes can be reached with how many migrations.
+
+    A point whose migrations are not proved to be fewest is hollow. If there are such points, a dashed line shows the
+    bound: no plan is left of it.
+
+    Parameters
+    ----------
+    points
+        In any order.
+    path
+        The file to write; one that is there is replaced.
+
+    Raises
+    ------
+    ValueError
+        There are no points.
+    OSError
+        The file cannot be written.
+    """
+    if not points:
+        raise ValueError("a frontier has at least one point")
+    # With more migrations than one point needs and fewer than the next one does, its partial nodes are what is reached.
+    ordered = sorted(points, key=lambda point: (point.migrations, -point.partial_nodes))
+    first, last = ordered[0], ordered[-1]
+    title = f"Φ {first.partial_nodes:,} → {last.partial_nodes:,} with {count(last.migrations, 'migration')}"
+    text = "The fewest partial nodes that can be reached, against the number of migrations."
+    drawing = Drawing(800, title, text)
+    drawing.text(MARGIN, 34, title, size=18, weight="bold")
+    drawing.text(MARGIN, 54, text, size=12, fill=FAINT)
+    if any(map(_is_open, ordered)):
+        what = "Hollow: not proved to be the fewest migrations; dashed: the bound, no plan is left of it."
+        drawing.text(MARGIN, 71, what, size=12, fill=FAINT)
+    Chart(ordered).draw(drawing)
+    drawing.write(path, 510)
+
+
+def _is_open(point: Point) -> bool:
+    return point.lower_bound < point.migrations
+
+
+class Chart:
+    """A step line: migrations to the right, partial nodes upwards."""
+
+    left, right, top, bottom = 70.0, 640.0, 120.0, 450.0
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.points = points
+        self.x_step, self.x_end = _ticks(max(point.migrations for point in points))
+        self.y_step, self.y_end = _ticks(max(point.partial_nodes for point in points))
+
+    def x(self, migrations: int) -> float:
+        """Return where so many migrations are."""
+        return self.left + (self.right - self.left) * migrations / self.x_end
+
+    def y(self, partial: int) -> float:
+        """Return where so many partial nodes are."""
+        return self.bottom - (self.bottom - self.top) * partial / self.y_end
+
+    def draw(self, drawing: Drawing) -> None:
+        """Draw axes, line, points and labels."""
+        for value in range(0, self.y_end + 1, self.y_step):
+            y = self.y(value)
+            drawing.path(f"M{number(self.left)} {number(y)}H{number(self.right)}", stroke="#DADDE1")
+            drawing.text(self.left - 8, y + 4, f"{value:,}", size=11, fill=FAINT, anchor="end")
+        for value in range(0, self.x_end + 1, self.x_step):
+            drawing.text(self.x(value), self.bottom + 18, f"{value:,}", size=11, fill=FAINT, anchor="middle")
+        drawing.text(MARGIN, self.top - 28, "partial nodes (Φ)", size=12)
+        drawing.text(self.right, self.bottom + 38, "migrations", size=12, anchor="end")
+        if any(map(_is_open, self.points)):
+            bounds = sorted((point.lower_bound, -point.partial_nodes) for point in self.points)
+            way = self._steps([(bound, -partial) for bound, partial in bounds])
+            drawing.path(way, stroke=FAINT, parent=drawing.group("bound"), dash="4 3")
+        way = self._steps([(point.migrations, point.partial_nodes) for point in self.points])
+        drawing.path(way, stroke=PALETTE[0], width="2")
+        labelled = set(self._labelled())
+        for k, point in enumerate(self.points):
+            if k in labelled or len(self.points) <= _DOTS:
+                self._draw_point(drawing, point, labelled=k in labelled)
+
+    def _draw_point(self, drawing: Drawing, point: Point, *, labelled: bool) -> None:
+        x, y = self.x(point.migrations), self.y(point.partial_nodes)
+        group = drawing.group("point open" if _is_open(point) else "point")
+        told = f"{count(point.partial_nodes, 'partial node')}, {count(point.migrations, 'migration')}"
+        if _is_open(point):
+            told += f", at least {point.lower_bound:,}"
+        drawing.tooltip(group, told)
+        drawing.circle(group, x, y, 3.5, PALETTE[0], ring=_is_open(point))
+        if labelled:
+            label = f"Φ {point.partial_nodes:,}, {point.migrations:,} moved"
+            drawing.text(x + 5, y - 7, label, size=11, parent=group)
+
+    def _steps(self, corners: Sequence[tuple[int, int]]) -> str:
+        """Return the way through these pairs of migrations and partial nodes, to the right first."""
+        (start, height), *others = corners
+        way = [f"M{number(self.x(start))} {number(self.y(height))}"]
+        way += (f"H{number(self.x(migrations))}V{number(self.y(partial))}" for migrations, partial in others)
+        return "".join(way)
+
+    def _labelled(self) -> Iterator[int]:
+        """Yield the points whose label touches no other: the first and the last always, others as there is room."""
+        final = len(self.points) - 1
+        boxes: list[tuple[float, float]] = []
+        for k in dict.fromkeys((0, final, *range(final))):
+            x, y = self.x(self.points[k].migrations), self.y(self.points[k].partial_nodes)
+            if k in {0, final} or all(abs(x - a) > 110 or abs(y - b) > 16 for a, b in boxes):
+                boxes.append((x, y))
+                yield k
+
+
+def _ticks(largest: int) -> tuple[int, int]:
+    """Return the distance of some five to ten ticks, a whole round number, and the last of them."""
+    step = next(
+        base * 10**power
+        for power in range(len(str(largest)) + 1)
+        for base in (1, 2, 5)
+        if base * 10**power * 9 >= largest
+    )
+    return step, max(step, math.ceil(largest / step) * step)

@@ -1,0 +1,63 @@
+"""The frontier of a stored plan: each of its points is attained by stored plans and bounded by stored arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oracle.bounds import ArgumentError
+from oracle.evidence import CertificateError
+from oracle.frontier_evidence import all_pools
+from oracle.rechecking.checks import BY_SOLVER, Check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.frontier_evidence import PoolFrontier
+    from oracle.rechecking.plan_file import PlanFile, Point
+
+
+def check_frontier(plan: PlanFile) -> Check:
+    """Return whether the points of the frontier are attained and proved."""
+    points = plan.told.frontier or ()
+    claim = f"the {len(points)} points of the frontier"
+    if plan.frontier is None:
+        return Check(claim, None, "they bring no evidence")
+    wrong = _misfit(plan, points, plan.frontier)
+    if wrong:
+        return Check(claim, holds=False, detail=wrong)
+    evidence = {one.pool: one for one in plan.frontier}
+    pools = [(evidence[pool], proof) for pool, proof in plan.proofs.items()]
+    try:
+        attained = [one.attained(proof.placed, proof.inherent.partial_nodes) for one, proof in pools]
+        proved = all_pools([one.proved(proof.placed, proof.inherent.lower_bound) for one, proof in pools])
+    except (ArgumentError, CertificateError) as error:
+        return Check(claim, holds=False, detail=str(error))
+    stored = [costs for costs in attained if costs is not None]
+    most = all_pools(stored).tolist() if len(stored) == len(attained) else None
+    least = proved[-len(points) :].tolist()
+    unproved = ""
+    for i, point in enumerate(reversed(points)):
+        what = f"{point.partial_nodes} partial nodes"
+        if point.lower_bound > point.migrations:
+            return Check(claim, holds=False, detail=f"{what}: the bound is above what is attained")
+        if most is not None and point.migrations != most[i]:
+            return Check(claim, holds=False, detail=f"{what}: the cheapest of the plans take {most[i]} migrations")
+        if point.lower_bound > least[i]:
+            unproved = f"{what}: rests on a search; the arguments prove {least[i]}"
+    if most is None:
+        unproved = "the plans that attain them are too many to be stored"
+    if not all(proof.inherent.recheckable for _, proof in pools):
+        unproved = BY_SOLVER
+    return Check(claim, None if unproved else True, unproved)
+
+
+def _misfit(plan: PlanFile, points: Sequence[Point], evidence: Sequence[PoolFrontier]) -> str:
+    """Return why points and evidence are not those of the plan; empty if they are."""
+    if sorted(one.pool for one in evidence) != sorted(plan.proofs):
+        return "the pools are not those of the plan"
+    last = sum(proof.inherent.partial_nodes for proof in plan.proofs.values())
+    first = plan.told.partial_nodes_before
+    steps = [first - point.partial_nodes for point in points]
+    if steps != list(range(len(points))) or len(points) != first - last + 1:
+        return f"they do not go from {first} down to {last}"
+    return ""

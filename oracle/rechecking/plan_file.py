@@ -1,0 +1,133 @@
+"""A stored plan as values: what it tells, and what it brings as evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from oracle.certificate import Certificate
+from oracle.evidence import CertificateError
+from oracle.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
+from oracle.migration_certificate import MigrationCertificate
+from oracle.moves import Move, MoveError, MoveMode, Stop
+from oracle.node_classes import PlacedProblem
+from oracle.rechecking.checks import ResultError, convert
+from oracle.resumption import read_moves
+from oracle.transport.bounds import MigrationBranch, MigrationWeights  # noqa: TC001 - as above
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A point of the frontier."""
+
+    partial_nodes: int
+    migrations: int
+    lower_bound: int
+
+
+class _PoolProof(msgspec.Struct):
+    pool: str
+    inherent: dict[str, object]
+    migrations: dict[str, object]
+    further: tuple[MigrationWeights | MigrationBranch, ...] = ()
+
+
+class _FrontierProof(msgspec.Struct):
+    pools: tuple[PoolFrontier, ...]
+
+
+class _PlanProof(msgspec.Struct):
+    pools: tuple[_PoolProof, ...]
+    frontier: _FrontierProof | None = None
+
+
+class ToldPlan(msgspec.Struct, frozen=True):
+    """What a plan tells; what older files lack was not asked for when they were made."""
+
+    status: str
+    mode: MoveMode
+    max_partial_nodes: int | None
+    max_migrations: int | None
+    protected: tuple[str, ...]
+    partial_nodes_before: int
+    partial_nodes_after: int
+    partial_nodes_lower_bound: int
+    empty_nodes_before: int
+    empty_nodes_after: int
+    migrations: int
+    migrations_lower_bound: int
+    jobs_disturbed: int
+    jobs_disturbed_lower_bound: int
+    live: bool
+    certificate: _PlanProof
+    max_jobs_disturbed: int | None = None
+    max_per_job_at_once: int | None = None
+    weights: dict[str, int] = {}
+    pool: str | None = None
+    disturbance: int | None = None
+    disturbance_lower_bound: int | None = None
+    gpus_copied: int | None = None
+    interrupted: bool = False
+    frontier: tuple[Point, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolProof:
+    """The certificates of one pool, and arguments for other limits."""
+
+    inherent: Certificate
+    migrations: MigrationCertificate
+    further: tuple[MigrationWeights | MigrationBranch, ...]
+
+    @property
+    def placed(self) -> PlacedProblem:
+        """What the pool holds now."""
+        return PlacedProblem(self.migrations.problem, self.migrations.present)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """A stored plan.
+
+    Attributes
+    ----------
+    told
+        The figures.
+    moves, stops
+        What is to be done.
+    proofs
+        The evidence about the pools, by name.
+    frontier
+        The evidence behind `told.frontier`; None without.
+    """
+
+    told: ToldPlan
+    moves: tuple[Move, ...]
+    stops: tuple[Stop, ...]
+    proofs: dict[str, PoolProof]
+    frontier: tuple[PoolFrontier, ...] | None
+
+
+def read_plan(data: object) -> PlanFile:
+    """Return a stored plan. Nothing is checked yet but its form.
+
+    Raises
+    ------
+    ResultError
+        It has another form.
+    """
+    told = convert(data, ToldPlan)
+    try:
+        moves, stops = read_moves(data)
+        proofs = {
+            proof.pool: PoolProof(
+                Certificate.from_json(proof.inherent), MigrationCertificate.from_json(proof.migrations), proof.further
+            )
+            for proof in told.certificate.pools
+        }
+    except (MoveError, CertificateError) as error:
+        raise ResultError(str(error)) from error
+    if len(proofs) < len(told.certificate.pools):
+        raise ResultError("certificate.pools has one pool twice")
+    frontier = None if told.certificate.frontier is None else told.certificate.frontier.pools
+    return PlanFile(told, moves, stops, proofs, frontier)

@@ -1,0 +1,250 @@
+"""Solves that show how they go and can be interrupted."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+import oracle.cli.solving
+from oracle.cli.solving import solve
+from oracle.interruption import current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.oracle.cli.conftest import Sifopt
+
+
+def wait_for_the_interruption() -> None:
+    interruption = current()
+    assert interruption is not None
+    while not interruption.requested:
+        threading.Event().wait(0.001)
+
+
+class TestSolve:
+    def test_returns_what_the_work_returns(self) -> None:
+        solved = solve(lambda _: 7)
+        assert (solved.value, solved.interrupted) == (7, False)
+
+    @pytest.mark.parametrize("error", [ValueError("no"), MemoryError(), KeyError("x")])
+    def test_raises_what_the_work_raises(self, error: Exception) -> None:
+        def work(_: Callable[[str], None]) -> NoReturn:
+            raise error
+
+        with pytest.raises(type(error)) as caught:
+            solve(work)
+        assert caught.value is error
+
+    def test_the_first_interrupt_asks_the_work_to_end(self) -> None:
+        def work(_: Callable[[str], None]) -> str:
+            os.kill(os.getpid(), signal.SIGINT)
+            wait_for_the_interruption()
+            return "so far"
+
+        before = signal.getsignal(signal.SIGINT)
+        solved = solve(work)
+        assert (solved.value, solved.interrupted) == ("so far", True)
+        assert signal.getsignal(signal.SIGINT) is before
+
+    def test_signals_that_are_ignored_stay_ignored(self) -> None:
+        def work(_: Callable[[str], None]) -> bool:
+            os.kill(os.getpid(), signal.SIGINT)
+            return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            solved = solve(work)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert (solved.value, solved.interrupted) == (True, False)
+
+    def test_works_in_a_thread_too(self) -> None:
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(solve(lambda _: 7).value))
+        thread.start()
+        thread.join()
+        assert found == [7]
+
+
+class Terminal(io.StringIO):
+    """Standard error as a terminal; it sets `written` when something is written."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
+        self.written = threading.Event()
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if "looking" in text:
+            self.written.set()
+        return written
+
+
+class TestProgress:
+    def test_a_terminal_shows_what_goes_on_and_forgets_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        terminal = Terminal(terminal=True)
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(oracle.cli.solving, "_QUIET_SECONDS", 0.0)
+        monkeypatch.setenv("TERM", "xterm")
+
+        def work(tell: Callable[[str], None]) -> bool:
+            tell("looking at [red] \x1b[31m")
+            return terminal.written.wait(30)
+
+        assert solve(work).value
+        assert "looking at [red] \\x1b[31m" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\x1b[2K")
+
+    def test_a_pipe_shows_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pipe = Terminal(terminal=False)
+        monkeypatch.setattr(sys, "stderr", pipe)
+        monkeypatch.setattr(oracle.cli.solving, "_QUIET_SECONDS", 0.0)
+
+        def work(tell: Callable[[str], None]) -> bool:
+            tell("looking")
+            return pipe.written.wait(0.3)
+
+        assert not solve(work).value
+        assert pipe.getvalue() == ""
+
+    def test_what_is_over_soon_shows_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        terminal = Terminal(terminal=True)
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(oracle.cli.solving, "_QUIET_SECONDS", 1000.0)
+        assert not solve(lambda _: terminal.written.wait(0.3)).value
+        assert terminal.getvalue() == ""
+
+
+# Choosing instances is replaced by a problem that CP-SAT does not settle in hours; then the real choice is made.
+STUCK = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from oracle.choosing.relocation_search import RelocationSearch
+from oracle.cli.main import entry_point
+from oracle.solver import solve_integers
+from tests.oracle.test_interruption import endless
+
+choose = RelocationSearch.choose
+
+def stuck(search, plan):
+    print("stuck", file=sys.stderr, flush=True)
+    solve_integers(endless(), search.deadline)
+    return choose(search, plan)
+
+RelocationSearch.choose = stuck
+entry_point()
+"""
+
+STUCK_ADMISSION = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import oracle.admission
+from oracle.cli.main import entry_point
+from oracle.solver import solve_integers
+from tests.oracle.test_interruption import endless
+
+make_room = oracle.admission.make_room
+
+def stuck(groups, instances, gpus, deadline):
+    print("stuck", file=sys.stderr, flush=True)
+    solve_integers(endless(), deadline)
+    return make_room(groups, instances, gpus, deadline)
+
+oracle.admission.make_room = stuck
+entry_point()
+"""
+
+# Not even that the search is to end is looked at.
+DEAF = """
+import sys, time
+from oracle.choosing.relocation_search import RelocationSearch
+from oracle.cli.main import entry_point
+from oracle.interruption import current
+
+def deaf(search, plan):
+    interruption = current()
+    print("stuck", file=sys.stderr, flush=True)
+    while not interruption.requested:
+        time.sleep(0.001)
+    print("deaf", file=sys.stderr, flush=True)
+    while True:
+        time.sleep(0.001)
+
+RelocationSearch.choose = deaf
+entry_point()
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    rng = random.Random(1)
+    nodes = [{"name": f"n{i}", "gpus": 8} for i in range(12)]
+    jobs = [
+        {"name": f"j{i}", "gpus_per_instance": rng.randint(1, 4), "instances": [{"node": f"n{i % 12}"}]}
+        for i in range(24)
+    ]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"schema": "compass-abs/snapshot/1", "nodes": nodes, "jobs": jobs}))
+    return path
+
+
+def start(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+class TestProcess:
+    def test_an_interrupt_prints_the_best_plan_so_far(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, pytestconfig: pytest.Config
+    ) -> None:
+        with start(STUCK, pytestconfig.rootpath, "plan", cluster, "-o", "json") as process:
+            assert told(process) == "stuck\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 3
+        assert err.startswith("sifopt plan: interrupted; this is the best plan found so far: ")
+        assert err.count("\n") == 1
+        data = json.loads(out)
+        assert (data["interrupted"], data["migrations"] > 0) == (True, True)
+        stored = tmp_path / "plan.json"
+        stored.write_text(out)
+        assert sifopt("verify", stored, "--snapshot", cluster).status == 0
+
+    def test_an_interrupted_admission_is_not_settled(self, cluster: Path, pytestconfig: pytest.Config) -> None:
+        arguments = ("admit", cluster, "--job", "4x5", "-o", "json")
+        with start(STUCK_ADMISSION, pytestconfig.rootpath, *arguments) as process:
+            assert told(process) == "stuck\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (3, "sifopt admit: interrupted; this is what is known so far\n")
+        data = json.loads(out)
+        assert (data["verdict"], data["interrupted"]) == ("unknown", True)
+
+    def test_a_second_interrupt_ends_at_once(self, cluster: Path) -> None:
+        with start(DEAF, "plan", cluster) as process:
+            assert told(process) == "stuck\n"
+            process.send_signal(signal.SIGINT)
+            assert told(process) == "deaf\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (-signal.SIGINT, "", "")

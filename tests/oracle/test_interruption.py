@@ -1,0 +1,132 @@
+"""Interruptions: deadlines close at once, in their context only, and solvers that would run for ever stop."""
+
+from __future__ import annotations
+
+import random
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oracle.admission import Verdict, admit
+from oracle.branch_and_cut import solve_by_branching
+from oracle.interruption import Interruption, current, interruptible
+from oracle.measurement import measure
+from oracle.planning import plan
+from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
+from tests.oracle.small_pools import clusters, snapshot_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oracle.solver import IntegerAnswer
+
+
+def endless() -> Program:
+    """Return a market split problem of 6 rows and 50 columns, which no solver settles in hours."""
+    rng = random.Random(6)
+    rows: list[Row] = []
+    for _ in range(6):
+        coefficients = [rng.randrange(100) for _ in range(50)]
+        half = sum(coefficients) // 2
+        rows.append(Row(half, half, tuple(enumerate(coefficients))))
+    return Program(costs=(1,) * 50, uppers=(1,) * 50, rows=tuple(rows))
+
+
+class TestDeadline:
+    def test_closes_at_the_request(self) -> None:
+        interruption = Interruption()
+        with interruptible(interruption):
+            never, later = Deadline(), Deadline(1000)
+            assert never.is_open()
+            interruption.request()
+            assert [never.seconds_left, later.seconds_left] == [0.0, 0.0]
+            assert not Deadline().is_open()
+
+    def test_of_another_context_stays_open(self) -> None:
+        interruption = Interruption()
+        deadline = Deadline()
+        with interruptible(interruption):
+            interruption.request()
+            assert current() is interruption
+        assert current() is None
+        assert deadline.is_open()
+
+
+@pytest.mark.parametrize("solve", [solve_integers, partial(solve_by_branching, max_nodes=10**9)])
+def test_a_solver_stops(solve: Callable[[Program, Deadline], IntegerAnswer]) -> None:
+    interruption = Interruption()
+    answers: list[IntegerAnswer] = []
+
+    def work() -> None:
+        with interruptible(interruption):
+            answers.append(solve(endless(), Deadline()))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(0.5)
+    assert thread.is_alive()
+    for _ in range(300):
+        interruption.request()
+        thread.join(0.1)
+        if not thread.is_alive():
+            break
+    assert [answer.outcome for answer in answers] == [Outcome.GAVE_UP]
+
+
+@pytest.mark.parametrize("mode", ["checkpoint", "live"])
+def test_plans_that_were_interrupted_before_they_began_keep_their_bounds(mode: str) -> None:
+    interruption = Interruption()
+    interruption.request()
+    for cluster in clusters(20, 3):
+        snapshot = snapshot_of(cluster)
+        best = plan(snapshot, moves=mode)
+        with interruptible(interruption):
+            found = plan(snapshot, moves=mode)
+        assert found.interrupted
+        assert not best.interrupted
+        assert found.partial_nodes_lower_bound <= best.partial_nodes_after <= found.partial_nodes_after
+        if found.partial_nodes_after == best.partial_nodes_after:
+            assert found.migrations_lower_bound <= best.migrations <= found.migrations
+
+
+def crowded(rng: random.Random) -> Snapshot:
+    """Return six nodes of 8 GPUs with one or two instances of 3 or 4."""
+    jobs = [
+        RunningJob(name=f"{n}-{k}", instances=(RunningInstance(node=f"n{n}", gpus=rng.randint(3, 4)),))
+        for n in range(6)
+        for k in range(rng.randint(1, 2))
+    ]
+    return Snapshot.build(nodes=[SnapshotNode(name=f"n{n}", gpus=8) for n in range(6)], jobs=jobs)
+
+
+@pytest.mark.parametrize("mode", ["checkpoint", "live"])
+def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
+    interruption = Interruption()
+    interruption.request()
+    unsettled = 0
+    rng = random.Random(4)
+    for _ in range(10):
+        snapshot = crowded(rng)
+        for gpus in (5, 6, 8):
+            answer = admit(snapshot, instances=1, gpus=gpus, moves=mode)
+            with interruptible(interruption):
+                found = admit(snapshot, instances=1, gpus=gpus, moves=mode)
+            assert found.verdict in {answer.verdict, Verdict.UNKNOWN}
+            unsettled += found.verdict is Verdict.UNKNOWN
+            if answer.migrations is not None and found.migrations is not None:
+                assert found.lower_bound <= answer.migrations <= found.migrations
+    assert unsettled > 0
+
+
+def test_a_measurement_that_was_interrupted_has_bounds() -> None:
+    interruption = Interruption()
+    interruption.request()
+    for cluster in clusters(20, 5):
+        snapshot = snapshot_of(cluster)
+        best = measure(snapshot)
+        with interruptible(interruption):
+            found = measure(snapshot)
+        assert found.inherent_lower_bound <= best.inherent_partial_nodes <= found.inherent_partial_nodes
