@@ -74,20 +74,20 @@ def divisions(first: NodeShape, second: NodeShape, *, apart: bool) -> tuple[Divi
     found: list[tuple[Counter[Step], Division]] = []
     before = disorder((first, second), apart=apart)
     least: Disorder | None = None
-    ways = [way for way in _moves(first, second, apart=apart) if way[0] < before]
+    ways = [way for way in every_division(first, second, apart=apart) if way[0] < before]
     for after, moved in sorted(ways, key=lambda way: (way[0], way[1].total(), sorted(way[1].items()))):
         if least is not None and after > least:
             break
         if any(other <= moved for other, _ in found):
             continue
-        order = _executable(first.free, second.free, moved)
+        order = executable(first.free, second.free, moved)
         if order is not None:
             least = after
             found.append((moved, Division(order, before[0] - after[0])))
     return tuple(division for _, division in found)
 
 
-def _moves(first: NodeShape, second: NodeShape, *, apart: bool) -> Iterator[tuple[Disorder, Counter[Step]]]:
+def every_division(first: NodeShape, second: NodeShape, *, apart: bool) -> Iterator[tuple[Disorder, Counter[Step]]]:
     """Yield the disorder left and what moves, as counted steps, for every division inside Σ⁺ that adds no vacancy."""
     have, other = Counter(first.demands), Counter(second.demands)
     both = have + other
@@ -107,7 +107,7 @@ def _moves(first: NodeShape, second: NodeShape, *, apart: bool) -> Iterator[tupl
         yield disorder((left, right), apart=apart), leaving + entering
 
 
-def _executable(first_free: int, second_free: int, moves: Counter[Step]) -> tuple[Step, ...] | None:
+def executable(first_free: int, second_free: int, moves: Counter[Step]) -> tuple[Step, ...] | None:
     """Return the moves in an order that over-books neither node, or None where none exists."""
     if not moves:
         return ()
@@ -116,7 +116,7 @@ def _executable(first_free: int, second_free: int, moves: Counter[Step]) -> tupl
         if gpus > (second_free if from_first else first_free):
             continue
         shift = gpus if from_first else -gpus
-        rest = _executable(first_free + shift, second_free - shift, moves - Counter([step]))
+        rest = executable(first_free + shift, second_free - shift, moves - Counter([step]))
         if rest is not None:
             return (step, *rest)
     return None

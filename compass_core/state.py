@@ -1,15 +1,11 @@
 """The cluster as one immutable value, and the only edits it knows: add, remove, move an instance; nodes come and go.
 
-A state is the map from instances to nodes. Slots, fillers, kinds and counts follow from it (see `model.NodeShape`).
-One index is kept beside it, the nodes of each shape; every question an operator asks ("the fullest slotted node with
-room for 4", "a vacancy", "the sparsest node that has ones") is answered by looking at the shapes present, of which
-there are at most 67 on 8-GPU nodes however many nodes there are.
+What can be read off it is in `readings`.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from immutables import Map
@@ -17,16 +13,11 @@ from immutables import Map
 from compass_core.errors import (
     DuplicateJobError,
     InvalidJobError,
-    InvariantViolation,
     PlacementError,
-    UnknownInstanceError,
-    UnknownJobError,
 )
-from compass_core.fragmentation import wcc_holds
 from compass_core.index_set import IndexSet
-from compass_core.invariants import check_node
 from compass_core.model import Instance, Job, Node, NodeShape, shape_of
-from compass_core.node_view import NodeView
+from compass_core.readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,26 +26,12 @@ DEFAULT_CAPACITY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClusterState:
+class ClusterState(Readings):
     """A cluster of equal nodes and the instances on them. Immutable, hashable, compared by value.
 
     Make one with `empty` or `from_placement`, a successor with the operators of `compass_core`. Old states stay
     valid for ever and share all but a few small objects with their successors: an edit costs O(log N) time and memory.
     """
-
-    capacity: int
-    """GPUs of every node."""
-
-    _slots_in_use: int  # node indexes given out so far; never shrinks, so an index means one node for ever
-    _offline: IndexSet  # nodes that left; they hold nothing and are in no other index
-    _nodes: Map[int, Node]  # nodes that hold something, and only those
-    _where: Map[Instance, int]  # the inverse of _nodes
-    _jobs: Map[str, Job]  # every job that has not departed, also when a node failure took its instances
-    _by_shape: Map[NodeShape, IndexSet]  # every online node is in exactly one set; no set is empty
-    counts: tuple[int, ...]
-    """(n1, ..., nG): running instances of each demand."""
-
-    _hash: list[int] = field(default_factory=list[int])  # filled on first use; not part of the value
 
     @classmethod
     def empty(cls, nodes: int, capacity: int = DEFAULT_CAPACITY) -> ClusterState:
@@ -109,114 +86,6 @@ class ClusterState:
             for instance, index in zip(job.all_instances(), indexes, strict=True):
                 state = state.add(instance, index)
         return state
-
-    @property
-    def nodes(self) -> NodeView:
-        """The nodes by index, offline ones as idle nodes."""
-        return NodeView(self._nodes, self._slots_in_use, self.capacity)
-
-    @property
-    def node_count(self) -> int:
-        """N: nodes online."""
-        return self._slots_in_use - len(self._offline)
-
-    @property
-    def jobs(self) -> Map[str, Job]:
-        """The jobs that have arrived and not departed, by name."""
-        return self._jobs
-
-    @property
-    def offline_nodes(self) -> IndexSet:
-        """Indexes of the nodes that were drained or failed and have not returned."""
-        return self._offline
-
-    @property
-    def shapes(self) -> Map[NodeShape, IndexSet]:
-        """The online nodes by shape: at most 67 shapes on 8-GPU nodes."""
-        return self._by_shape
-
-    @property
-    def used_gpus(self) -> int:
-        """T: GPUs held by running instances."""
-        return sum(gpus * count for gpus, count in enumerate(self.counts, start=1))
-
-    @property
-    def total_gpus(self) -> int:
-        """GPUs of the online nodes."""
-        return self.node_count * self.capacity
-
-    @property
-    def free_gpus(self) -> int:
-        """GPUs of the online nodes that nobody holds."""
-        return self.total_gpus - self.used_gpus
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ: nodes of which some but not all GPUs are held."""
-        return sum(len(indexes) for shape, indexes in self._by_shape.items() if shape.partial)
-
-    @property
-    def empty_nodes(self) -> int:
-        """Online nodes that hold nothing."""
-        return len(self._by_shape.get(shape_of(self.capacity, ()), IndexSet.empty()))
-
-    @property
-    def largest_free_block(self) -> int:
-        """The most GPUs free on one node."""
-        return max((shape.free for shape in self._by_shape), default=0)
-
-    @property
-    def wcc(self) -> bool:
-        """Whether the running instances satisfy the workload composition condition."""
-        return wcc_holds(self.counts)
-
-    def node_of(self, instance: Instance) -> int:
-        """Return the index of the node that holds `instance`.
-
-        Raises
-        ------
-        UnknownInstanceError
-            It is not running.
-        """
-        try:
-            return self._where[instance]
-        except KeyError:
-            raise UnknownInstanceError(f"no running instance is {instance}") from None
-
-    def job(self, name: str) -> Job:
-        """Return the job of that name.
-
-        Raises
-        ------
-        UnknownJobError
-            None has arrived, or it has departed.
-        """
-        try:
-            return self._jobs[name]
-        except KeyError:
-            raise UnknownJobError(f"no running job is named {name!r}") from None
-
-    def instances_of(self, name: str) -> tuple[Instance, ...]:
-        """Return the job's running instances: all of them, but for those a node failure took."""
-        return tuple(instance for instance in self.job(name).all_instances() if instance in self._where)
-
-    def check_instance(self, instance: Instance) -> None:
-        """Check that `instance` is one of a job this state knows.
-
-        Raises
-        ------
-        UnknownJobError
-            Its job is not known.
-        UnknownInstanceError
-            Its job has no such instance.
-        """
-        job = self.job(instance.job)
-        if not 0 <= instance.index < job.instances or instance.gpus != job.gpus:
-            raise UnknownInstanceError(f"{job} has no instance {instance}")
-
-    def is_online(self, index: int) -> bool:
-        """Whether the cluster has a node of that index, and it is online."""
-        return 0 <= index < self._slots_in_use and index not in self._offline
 
     def with_job(self, job: Job) -> ClusterState:
         """Return the state that knows `job`, none of whose instances is placed yet.
@@ -388,52 +257,6 @@ class ClusterState:
             self._jobs,
             _by_shape,
             self.counts,
-        )
-
-    def check(self) -> None:
-        """Check that the state is in Σ⁺ and that its indexes say what its nodes say, recomputing them; O(N).
-
-        Raises
-        ------
-        InvariantViolation
-            Names the node and the clause that is broken.
-        """
-        by_shape: defaultdict[NodeShape, set[int]] = defaultdict(set)
-        where: dict[Instance, int] = {}
-        for index, node in enumerate(self.nodes):
-            check_node(index, node, self._jobs)
-            if index not in self._offline:
-                by_shape[node.shape].add(index)
-            elif node.instances:
-                raise InvariantViolation(f"node {index} is offline and holds instances")
-            where.update(dict.fromkeys(node.instances, index))
-        demands = Counter(instance.gpus for instance in where)
-        counts = tuple(demands[gpus] for gpus in range(1, self.capacity + 1))
-        if {shape: set(indexes) for shape, indexes in self._by_shape.items()} != dict(by_shape):
-            raise InvariantViolation("the index of nodes by shape differs from the nodes")
-        if dict(self._where) != where:
-            raise InvariantViolation("the index of instances differs from the nodes")
-        if self.counts != counts:
-            raise InvariantViolation(f"the counts {self.counts} differ from those of the nodes, {counts}")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ClusterState):
-            return NotImplemented
-        return self._value() == other._value()
-
-    def __hash__(self) -> int:
-        if not self._hash:
-            self._hash.append(hash(self._value()))
-        return self._hash[0]
-
-    def _value(self) -> tuple[int, int, IndexSet, Map[str, Job], Map[Instance, int]]:
-        # Nodes, shapes and counts follow from these.
-        return self.capacity, self._slots_in_use, self._offline, self._jobs, self._where
-
-    def __repr__(self) -> str:
-        return (
-            f"<ClusterState: {self.node_count} nodes of {self.capacity} GPUs, {len(self._jobs)} jobs, "
-            f"{self.used_gpus} GPUs used, {self.partial_nodes} partial nodes>"
         )
 
 

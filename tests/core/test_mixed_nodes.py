@@ -89,10 +89,15 @@ class TestAMixedNode:
 class TestSixteenGpus:
     """Larger nodes leave more ways to share one."""
 
-    def test_slots_close_a_node_of_their_own_first(self) -> None:
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_slots_close_a_node_of_their_own_first(self, order: int) -> None:
         """{2, 2, 2, 2, 1, 1} and {2, 2, 2, 2, 2}: not {2, 2, 2, 2, 2, 2, 2, 1, 1} beside an open node of slots."""
-        referee = played("2x1, 2x3, 9x2, -2", 2, 16)
-        assert sorted(contents(referee.state)) == [(2, 1, 1), (2,) * 8]
+        homes = [0, 1][::order]
+        mixed = [(Job("a", 4, 2), [homes[0]] * 4), (Job("f", 2, 1), [homes[0]] * 2)]
+        slotted = [(Job("b", 5, 2), [homes[1]] * 5)]
+        out = compact(ClusterState.from_placement(mixed + slotted, nodes=2, capacity=16), variant=COMPASS)
+        assert sorted(contents(out.state)) == [(2, 1, 1), (2,) * 8]
+        assert len(out.migrations) == 3
 
     def test_the_room_to_close_a_node_can_lack(self) -> None:
         """{8, 1, 1, 1} and {8, 2, 2, 2} leave 7 GPUs free: no 8 can move. They would have to share a node anyway."""

@@ -304,63 +304,6 @@ class TestEventsFromAnyState:
         return referee
 
 
-class TestExactAdmission:
-    """Theory §3: what Place has to do when no node has room as things lie."""
-
-    def test_a_filler_already_on_the_node(self) -> None:
-        """N = 1 with {4} and a one: a job of 3 finds its filler there."""
-        state = cluster(1, (Job("a", 1, 4), [0]), (Job("f"), [0]))
-        out = arrive(state, Job("c", 1, 3), variant=Variant.EXACT)
-        assert out.admitted
-        assert not out.migrations
-
-    def test_between_the_instances_of_one_job(self) -> None:
-        """8x5 into five idle nodes and three pools: 24 fillers have to leave the pools on the way."""
-        state = cluster(8, (Job("p", 24, 1), [5] * 8 + [6] * 8 + [7] * 8))
-        out = arrive(state, Job("c", 8, 5), variant=Variant.EXACT)
-        assert out.admitted
-        assert out.state.free_gpus == 0
-        assert apply(state, out.migrations).free_gpus == 40
-
-    def test_blocks_and_ones_change_places(self) -> None:
-        """{2} has room 6 but a slot of 8 needs the node: its block leaves for two ones that become fillers."""
-        state = cluster(2, (Job("p", 8, 1), [0] * 8), (Job("a", 1, 2), [1]))
-        out = arrive(state, Job("c", 1, 6), variant=Variant.EXACT)
-        assert out.admitted
-        assert contents(out.state) == [(2, 1, 1, 1, 1, 1, 1), (6, 1, 1)]
-        assert {m.reason for m in out.migrations} == {MoveReason.EXCHANGE}
-        assert arrive(state, Job("c", 1, 6), variant=Variant.COMPASS).admitted is False
-
-    def test_a_block_changes_places_with_its_filler(self) -> None:
-        """Sixteen GPUs a node: {3, 1} leaves as a whole, and four ones come, for a slot of 16."""
-        state = cluster(2, (Job("p", 16, 1), [0] * 16), (Job("a", 1, 3), [1]), (Job("f"), [1]), capacity=16)
-        referee = Referee(Variant.EXACT, 0, 16)
-        referee.take_over(state)
-        assert referee.arrive(Job("c", 1, 12))
-        referee.check()
-        assert contents(referee.state) == [(3, *[1] * 13), (12, 1, 1, 1, 1)]
-
-    @pytest.mark.parametrize("small", [(2,), (3, 1), (4,), (3, 1, 2), (4, 2), (2, 2), (2, 2, 2), (4, 1, 1), (2, 1)])
-    def test_small_blocks_of_sixteen_make_way(self, small: tuple[int, ...]) -> None:
-        """Whatever stands on the one open node, an instance of all that is free gets in."""
-        placement = [(Job(f"s{i}", 1, g), [2]) for i, g in enumerate(small)]
-        state = cluster(3, (Job("p", 32, 1), [0] * 16 + [1] * 16), *placement, capacity=16)
-        for gpus in range(9, 17 - sum(small)):
-            referee = Referee(Variant.EXACT, 0, 16)
-            referee.take_over(state)
-            assert referee.arrive(Job("c", 1, gpus))
-            referee.check()
-
-    @pytest.mark.parametrize("gpus", range(1, 9))
-    def test_every_demand_at_a_full_cluster(self, gpus: int) -> None:
-        """What is free is one GPU less or just enough, in fragments: the answer follows from the total."""
-        ones = 8 * 3 - gpus
-        state = cluster(3, (Job("p", ones, 1), [i % 3 for i in range(ones)]))
-        assert arrive(state, Job("c", 1, gpus), variant=Variant.EXACT).admitted
-        fuller = arrive(state, Job("q"), variant=Variant.EXACT).state
-        assert not arrive(fuller, Job("c", 1, gpus), variant=Variant.EXACT).admitted
-
-
 class TestGangs:
     """COMPASS owes admission whenever slots and ones fit on nodes of their own; instance by instance they need not."""
 

@@ -126,7 +126,7 @@ class TestTheShortestFailingList:
     def failing(self, nodes: int, depth: int, jobs: Sequence[tuple[int, int]]) -> list[str]:
         """Return the failing lists of at most so many events; of two that lead to the same state, the first alone."""
         level: list[tuple[list[str], ClusterState]] = [([], ClusterState.empty(nodes))]
-        reached: set[frozenset[tuple[int, tuple[int, ...]]]] = set()
+        reached: set[tuple[tuple[int, tuple[int, ...]], ...]] = set()
         failing: list[str] = []
         for _ in range(depth):
             following: list[tuple[list[str], ClusterState]] = []
@@ -134,8 +134,8 @@ class TestTheShortestFailingList:
                 arrived = sum(not event.startswith("-") for event in events)
                 for event, out in self.successors(state, arrived, jobs):
                     after = out.state
-                    same = frozenset(
-                        (j.gpus, tuple(map(after.node_of, j.all_instances()))) for j in after.jobs.values()
+                    same = tuple(
+                        sorted((j.gpus, tuple(map(after.node_of, j.all_instances()))) for j in after.jobs.values())
                     )
                     if same in reached:
                         continue

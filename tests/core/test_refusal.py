@@ -86,3 +86,10 @@ def test_a_gang_is_admitted_whole_or_not_at_all(variant: Variant) -> None:
     reason = refused(state, Job("c", 3, 4), variant)
     assert (reason.instances_that_fit, reason.instances) == (2, 3)
     assert arrive(state, Job("c", 2, 4), variant=variant).admitted
+
+
+def test_room_for_more_than_the_job_is_a_matter_of_structure_too() -> None:
+    state = ClusterState.from_placement([(Job("a", 1, 4), [0])], nodes=1)
+    reason = arrive(state, Job("b"), variant=Variant.COMPASS).reason
+    assert reason is not None
+    assert (reason.kind, reason.instances_that_fit) == (RefusalKind.STRUCTURE, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec
 
 import pytest
@@ -16,6 +17,7 @@ from compass_core import (
     InvalidJobError,
     InvariantViolation,
     Job,
+    Node,
     NodeKind,
     PlacementError,
     UnknownInstanceError,
@@ -24,6 +26,7 @@ from compass_core import (
     check_open_nodes,
     check_saturation,
 )
+from compass_core.invariants import check_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,3 +264,32 @@ class TestInvariants:
         check_open_nodes(state, at_most=2)
         with pytest.raises(InvariantViolation, match=r"at most 1 open nodes, got 2: \[0, 1\]"):
             check_open_nodes(state, at_most=1)
+
+
+def test_the_smallest_clusters() -> None:
+    one = ClusterState.from_placement([(Job("a"), [0])], nodes=1, capacity=1)
+    assert (one.used_gpus, one.free_gpus, one.partial_nodes) == (1, 0, 0)
+    assert ClusterState.empty(0).node_count == 0
+
+
+def test_fewer_open_nodes_than_allowed_are_no_violation() -> None:
+    check_open_nodes(ClusterState.from_placement([(Job("a"), [0])], nodes=1), at_most=2)
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [Instance("b", 0, 2), Instance("a", 0, 3), Instance("a", 0, 1), Instance("a", 2, 2), Instance("a", -1, 2)],
+)
+def test_an_instance_of_no_such_job(stranger: Instance) -> None:
+    """Of an unknown job, of another demand, of a number the job does not have: on a node, or to be placed."""
+    with pytest.raises(InvariantViolation, match="of no such job"):
+        check_node(0, Node.of(8, [stranger]), {"a": Job("a", 2, 2)})
+    with pytest.raises((UnknownJobError, UnknownInstanceError)):
+        ClusterState.empty(1).with_job(Job("a", 2, 2)).add(stranger, 0)
+
+
+@pytest.mark.parametrize("counts", [(2, 0), (0, 0), (1, 1)])
+def test_counts_that_are_not_those_of_the_nodes(counts: tuple[int, int]) -> None:
+    state = ClusterState.from_placement([(Job("a"), [0])], nodes=1, capacity=2)
+    with pytest.raises(InvariantViolation, match="the counts"):
+        replace(state, counts=counts).check()
