@@ -1,0 +1,249 @@
+"""``compass-prove``: settle the register of claims, and fail where a status got worse than recorded."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError, printable
+from proofs import record
+from proofs.claim import Claim, Effort, Finding
+from proofs.claims_page import page
+from proofs.register import REGISTER
+from proofs.second_solver import second_solver_installed
+from proofs.smt import DisagreementError, Session, use_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_DESCRIPTION = "Settle every claim of the paper and of this project, by machine."
+
+_EPILOG = """exit status:
+  0  done
+  1  the status of a claim is worse than the recorded one, or two solvers contradict each other
+  2  bad usage
+
+examples:
+  compass-prove
+  compass-prove --claim C3 --claim C6 -o json
+  compass-prove --full --smt2 lemmas/ --second-solver"""
+
+
+class _Options(argparse.Namespace):
+    effort: Effort
+    claims: list[str]
+    output: Literal["table", "json"]
+    smt2: Path | None
+    second_solver: bool
+    time_limit: float
+    record: bool
+    write_docs: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A claim, what settling it came to, how long that took, and why it fell, if it did."""
+
+    claim: Claim
+    finding: Finding
+    seconds: float
+    fell: str | None
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A claim in the JSON of ``-o json``."""
+
+    id: str
+    statement: str
+    status: str
+    bound: str | None
+    method: str
+    seconds: float
+    counterexample: dict[str, str | int] | None
+    source: str
+    details: tuple[str, ...]
+    fell: str | None
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``-o json`` prints."""
+
+    schema: str = "compass-abs/register/1"
+    claims: list[Row]
+
+
+def entry_point() -> None:
+    """Run `compass-prove` on the process's arguments and exit with its status."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `compass-prove` on `arguments` and return its exit status."""
+    try:
+        outcome = run(arguments, REGISTER)
+    except UsageError as error:
+        return _complain(str(error), ExitStatus.BAD_INPUT)
+    except OSError as error:  # a folder or file of --smt2, --record or --write-docs
+        return _complain(f"compass-prove: {error}", ExitStatus.BAD_INPUT)
+    except DisagreementError as error:  # then no status stands
+        return _complain(f"compass-prove: {error}", ExitStatus.ASKED_FOR)
+    with contextlib.suppress(BrokenPipeError):  # the reader, such as `head`, has seen enough
+        sys.stdout.write(outcome.text)
+        sys.stdout.flush()
+    for note in outcome.notes:
+        _complain(note, outcome.status)
+    return outcome.status
+
+
+def _complain(line: str, status: ExitStatus) -> ExitStatus:
+    sys.stderr.write(f"{printable(line)}\n")
+    return status
+
+
+def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Record | None = None) -> Outcome:
+    """Settle what the arguments ask for and return what is to be printed.
+
+    Parameters
+    ----------
+    known
+        What to compare findings with; the record of the package by default.
+
+    Raises
+    ------
+    UsageError
+        The arguments make no sense.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments, namespace=_Options())
+    chosen = _chosen(parser, options.claims, register)
+    known = (record.load() if record.RECORD.exists() else {}) if known is None else known
+    if options.write_docs is not None:
+        options.write_docs.write_text(page(known), encoding="utf-8")
+        return Outcome(text=f"wrote {options.write_docs}\n")
+    if options.second_solver and not second_solver_installed():
+        parser.error("--second-solver: cvc5 is not installed (pip install cvc5)")
+    if options.smt2 is not None:
+        options.smt2.mkdir(parents=True, exist_ok=True)
+    session = Session(options.time_limit, directory=options.smt2, second_solver=options.second_solver)
+    with use_session(session):
+        settled = [settle(claim, options.effort, known) for claim in chosen]
+    if options.record:
+        record.save({one.claim.id: one.finding for one in settled}, options.effort)
+    text = _json(settled) if options.output == "json" else _table(settled)
+    fallen = [f"{one.claim.id} fell: {one.fell}" for one in settled if one.fell and not options.record]
+    return Outcome(
+        text=text,
+        notes=(*_session_notes(session), *fallen),
+        status=ExitStatus.ASKED_FOR if fallen else ExitStatus.DONE,
+        for_machines=options.output == "json",
+    )
+
+
+def settle(
+    claim: Claim, effort: Effort, known: record.Record, clock: Callable[[], float] = time.perf_counter
+) -> Settled:
+    """Settle one claim and compare it with the record of that effort."""
+    started = clock()
+    finding = claim.settle(effort)
+    entry = known.get(effort, {}).get(claim.id)
+    return Settled(claim=claim, finding=finding, seconds=clock() - started, fell=record.fell(finding, entry))
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="compass-prove",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(effort=Effort.QUICK)
+    add = parser.add_mutually_exclusive_group().add_argument
+    quick, full = "under two minutes on two cores (the default)", "under an hour: wider bounds"
+    add("--quick", dest="effort", action="store_const", const=Effort.QUICK, help=quick)
+    add("--full", dest="effort", action="store_const", const=Effort.FULL, help=full)
+    add = parser.add_argument
+    add("--claim", dest="claims", metavar="ID", action="append", default=[], help="settle this claim; may be repeated")
+    add("-o", dest="output", choices=("table", "json"), default="table", help="what to print (default: table)")
+    add("--smt2", metavar="DIR", type=Path, help="write each lemma there as an SMT-LIB file")
+    add("--second-solver", action="store_true", help="have cvc5 re-check each lemma (pip install cvc5)")
+    add("--time-limit", metavar="S", type=_seconds, default=120.0, help="seconds for each lemma (default: 120)")
+    add("--record", action="store_true", help="write the statuses into the record they are compared with")
+    add("--write-docs", metavar="FILE", type=Path, help="write the page of claims from the record, and stop")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got {text}")
+    return seconds
+
+
+def _chosen(parser: Parser, names: Sequence[str], register: Sequence[Claim]) -> list[Claim]:
+    known = {claim.id: claim for claim in register}
+    unknown = [name for name in names if name.upper() not in known]
+    if unknown:
+        parser.error(f"--claim {unknown[0]}: expected one of {', '.join(known)}")
+    wanted = {name.upper() for name in names} or set(known)
+    return [claim for claim in register if claim.id in wanted]
+
+
+def _table(settled: Sequence[Settled]) -> str:
+    rows = [("claim", "status", "seconds", "method and bound, or counterexample")]
+    for one in settled:
+        status = one.finding.status.value + (" (fell)" if one.fell else "")
+        rows.append((one.claim.id, status, f"{one.seconds:.1f}", _words(one.finding)))
+    rows.append(("", "", f"{sum(one.seconds for one in settled):.1f}", ""))
+    first, second, third, _ = (max(len(cell) for cell in column) for column in zip(*rows, strict=True))
+    lines = (f"{a:{first}}  {b:{second}}  {c:>{third}}  {d}".rstrip() for a, b, c, d in rows)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _words(finding: Finding) -> str:
+    found = finding.counterexample
+    if found is not None:
+        return f"{found.events} on {found.nodes} nodes: {found.text}" if found.events else found.text
+    return f"{finding.method} [{finding.bound}]" if finding.bound else finding.method
+
+
+def _json(settled: Sequence[Settled]) -> str:
+    rows = [_row(one) for one in settled]
+    return msgspec.json.format(msgspec.json.encode(Document(claims=rows)), indent=2).decode() + "\n"
+
+
+def _row(settled: Settled) -> Row:
+    finding, found = settled.finding, settled.finding.counterexample
+    example: dict[str, str | int] = {}
+    if found is not None:
+        parts = {"text": found.text, "nodes": found.nodes, "events": found.events}
+        example = {name: part for name, part in parts.items() if part is not None}
+    return Row(
+        id=settled.claim.id,
+        statement=settled.claim.statement,
+        status=finding.status.value,
+        bound=finding.bound,
+        method=finding.method,
+        seconds=round(settled.seconds, 3),
+        counterexample=example or None,
+        source=settled.claim.source,
+        details=finding.details,
+        fell=settled.fell,
+    )
+
+
+def _session_notes(session: Session) -> tuple[str, ...]:
+    if not session.queries:
+        return ()
+    seconds, label = session.slowest
+    notes = [f"z3 settled {session.queries} lemmas in {session.seconds:.1f} s, the slowest in {seconds:.1f} s: {label}"]
+    if session.second_solver:
+        notes.append(f"cvc5 gave the same answer to {session.rechecked} of {session.queries}")
+    return tuple(notes)

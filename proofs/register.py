@@ -1,0 +1,205 @@
+"""The register of claims: what this project and the paper claim, each with the function that settles it (theory §5).
+
+C claims are the project's own, P claims are the paper's, R claims say the C claims once more of the code itself in
+every reachable state of small clusters. ``docs/claims.md`` is made from this list; `proofs.cli` runs it.
+"""
+
+from __future__ import annotations
+
+from proofs.bounded import compass_reachable, exact_reachable
+from proofs.claim import Claim, Effort, Finding, Status
+from proofs.packing_faults import p4, p9, p10, p11
+from proofs.printed_faults import p1, p2, p3, p5, p6, p7, p8, p12, p13, p14
+from proofs.unbounded import c1, c2, c3, c4, c5, c6, c7, c8, c9, c10
+
+
+def no_domains_yet(effort: Effort) -> Finding:
+    """Return that D1 is open."""
+    del effort
+    reason = "not attempted: there is no scheduler of panels inside NVLink domains yet to prove it of"
+    return Finding(status=Status.UNKNOWN, method=reason)
+
+
+_PROJECT = (
+    Claim(
+        id="C1",
+        statement="Every operator of COMPASS and EXACT keeps Σ⁺; after every event COMPASS is in Σ, unless slots and "
+        "ones cannot stand on nodes of their own. So while a node is idle or a pool has room, no node is mixed.",
+        source="paper, Proposition 6, repaired",
+        settle=c1,
+    ),
+    Claim(
+        id="C2",
+        statement="Invariant I holds after every event of COMPASS and EXACT, whether or not WCC does: while a 1-GPU "
+        "instance stands outside a slot, no slot has a vacancy.",
+        source="docs/scheduling.md",
+        settle=c2,
+    ),
+    Claim(
+        id="C3",
+        statement="After every event of COMPASS at most one pool node and one slotted node are open, and two nodes in "
+        "all; hence Φ ≤ 2 under WCC.",
+        source="paper, Theorem 7, repaired",
+        settle=c3,
+    ),
+    Claim(
+        id="C4",
+        statement="Under WCC COMPASS has SIF ≤ 2/N after every event, and for every N ≥ 2 some state reaches it.",
+        source="paper, Theorem 7, repaired",
+        settle=c4,
+    ),
+    Claim(
+        id="C5",
+        statement="With demands of 2, 4 and 8 GPUs only, COMPASS has SIF = 0 after every event.",
+        source="docs/scheduling.md",
+        settle=c5,
+    ),
+    Claim(
+        id="C6",
+        statement="Under WCC EXACT has Φ = Φ* after every event.",
+        source="docs/scheduling.md",
+        settle=c6,
+    ),
+    Claim(
+        id="C7",
+        statement="EXACT admits a job exactly when the slots and ones of all instances, the job's included, fit the "
+        "cluster; under WCC, counted with the job, exactly when w·g ≤ free GPUs.",
+        source="docs/scheduling.md",
+        settle=c7,
+    ),
+    Claim(
+        id="C8",
+        statement="Φ* has a closed form: under WCC 1 if T mod 8 ≠ 0, else 0; for any workload the table of "
+        "docs/theory-closed-form.md. The reductions keep Φ*, each wherever it applies.",
+        source="docs/theory-closed-form.md",
+        settle=c8,
+    ),
+    Claim(
+        id="C9",
+        statement="Every workload has a placement with both the fewest partial nodes and the fewest nodes in use; so "
+        "Φ* is the same on every cluster of 8-GPU nodes on which the workload fits.",
+        source="docs/theory-closed-form.md",
+        settle=c9,
+    ),
+    Claim(
+        id="C10",
+        statement="The instances an event moves, each costing the same, are at most a constant and a multiple of the "
+        "instances that came or left, whatever N is (proofs.unbounded_migrations.bound).",
+        source="docs/scheduling.md",
+        settle=c10,
+    ),
+)
+
+_REACHABLE = (
+    Claim(
+        id="R1",
+        statement="In every reachable state of small clusters COMPASS keeps its laws (C1 to C5), admits what fits on "
+        "nodes of their own, and loses no instance.",
+        source="docs/scheduling.md",
+        settle=compass_reachable,
+    ),
+    Claim(
+        id="R2",
+        statement="In every reachable state of small clusters EXACT keeps its laws (C1, C2, C6, C7) and loses no "
+        "instance.",
+        source="docs/scheduling.md",
+        settle=exact_reachable,
+    ),
+)
+
+_PAPER = (
+    Claim(
+        id="P1",
+        statement="Under WCC at most two nodes are partial after Compact, and SIF ≤ 2/N.",
+        source="paper, Theorem 7",
+        settle=p1,
+    ),
+    Claim(
+        id="P2",
+        statement="With demands of 2, 4 and 8 GPUs only, at most two nodes are partial after Compact.",
+        source="paper, Theorem 7",
+        settle=p2,
+    ),
+    Claim(
+        id="P3",
+        statement="Repeating the three passes of Compact until nothing moves restores the bound of Theorem 7.",
+        source="paper, Algorithm 4",
+        settle=p3,
+    ),
+    Claim(
+        id="P4",
+        statement="D({4}) = 2, so a node that holds one slot of width 4 is a host for slots of width 2.",
+        source="paper, Lemma A.4",
+        settle=p4,
+    ),
+    Claim(
+        id="P5",
+        statement="ABS is closed under Remove: every orphaned filler has a home.",
+        source="paper, Proposition 6",
+        settle=p5,
+    ),
+    Claim(
+        id="P6",
+        statement="Fillers can be re-homed before their slot dissolves.",
+        source="paper, Algorithm 3",
+        settle=p6,
+    ),
+    Claim(
+        id="P7",
+        statement="Remove as in the pseudocode, which refills no vacancy, keeps the bound wherever the prose's does.",
+        source="paper, Algorithm 3",
+        settle=p7,
+    ),
+    Claim(
+        id="P8",
+        statement="The example {4} and six 1-GPU instances has SIF = 2/N, and nothing smaller reaches that.",
+        source="paper, tightness example",
+        settle=p8,
+    ),
+    Claim(
+        id="P9",
+        statement="To minimise partial nodes is to minimise the nodes in use.",
+        source="paper, Section 3",
+        settle=p9,
+    ),
+    Claim(
+        id="P10",
+        statement="Combining, Best-Fit-Decreasing and the residual program find the fewest partial nodes, WCC or not.",
+        source="paper, Section 4",
+        settle=p10,
+    ),
+    Claim(
+        id="P11",
+        statement="The residual program is used when |U| ≤ δ, and when δ ≤ |U|.",
+        source="paper, Section 4",
+        settle=p11,
+    ),
+    Claim(
+        id="P12",
+        statement="Place is defined for every instance that fits a node.",
+        source="paper, Algorithm 2",
+        settle=p12,
+    ),
+    Claim(
+        id="P13",
+        statement="The bound of two partial domains holds for domains of K panels, whatever K.",
+        source="paper, Appendix D",
+        settle=p13,
+    ),
+    Claim(
+        id="P14",
+        statement="A migration list needs one entry for each slot that moves.",
+        source="paper, Algorithm 4",
+        settle=p14,
+    ),
+    Claim(
+        id="D1",
+        statement="For domains of K panels the bound of two partial domains holds when the K mod 2 panels that no slot "
+        "can use count as vacancies for fillers.",
+        source="paper, Appendix D, repaired",
+        settle=no_domains_yet,
+    ),
+)
+
+REGISTER: tuple[Claim, ...] = (*_PROJECT, *_REACHABLE, *_PAPER)
+"""All claims, in the order of the page."""

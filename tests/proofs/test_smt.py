@@ -1,0 +1,158 @@
+"""The solver's three answers, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from proofs import smt
+from proofs.claim import Status
+from proofs.second_solver import SecondSolverMissingError, ask_cvc5, second_solver_installed
+from proofs.smt import Answer, DisagreementError, Session, Verdict, prove, prove_all, use_session
+from proofs.smtlib import Lemma
+from proofs.terms import equal, every, variable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+X, Y, Z = variable("x"), variable("y"), variable("z")
+TRUE = Lemma("twice", 2 * X >= X, (X >= 0,))
+FALSE = Lemma("twice, whatever the sign", 2 * X >= X, (Y >= X,))
+HARD = Lemma(
+    "no two ways to pay",  # many remainders at once: far more than a millisecond
+    ~every(equal((3**i * X + 5**i * Y + 7**i * Z) % (97 + 2 * i), i) for i in range(12)),
+    (X >= 0, Y >= 0, Z >= 0),
+)
+
+
+def test_proved() -> None:
+    assert prove(TRUE) == Answer(Verdict.PROVED)
+
+
+def test_refuted_with_values() -> None:
+    answer = prove(FALSE)
+    assert answer.verdict is Verdict.REFUTED
+    assert answer.model is not None
+    assert answer.model["x"] < 0
+    assert answer.model["y"] >= answer.model["x"]
+
+
+def test_gave_up_is_unknown() -> None:
+    with use_session(Session(seconds_a_query=0.001)):
+        answer = prove(HARD)
+    assert answer.verdict is Verdict.UNKNOWN
+    assert answer.reason
+
+
+class TestProof:
+    """A proof is one only if every lemma was settled."""
+
+    def test_all(self) -> None:
+        finding = prove_all([TRUE, TRUE]).finding("by z3", "more")
+        assert (finding.status, finding.details) == (Status.PROVED, ("2 lemmas, each settled by z3", "more"))
+
+    def test_one_false(self) -> None:
+        proof = prove_all([TRUE, FALSE, HARD])
+        assert (proof.asked, proof.failed) == (2, FALSE)
+        finding = proof.finding("by z3")
+        assert finding.status is Status.REFUTED
+        assert finding.counterexample is not None
+        assert finding.counterexample.text.startswith("twice, whatever the sign: fails for x = -")
+
+    def test_gave_up(self) -> None:
+        with use_session(Session(seconds_a_query=0.001)):
+            finding = prove_all([HARD]).finding("by z3")
+        assert finding.status is Status.UNKNOWN
+        assert "no two ways to pay" in finding.method
+
+
+class TestSession:
+    """Lemmas are settled by the options of the session in force."""
+
+    def test_counts_queries_and_keeps_the_slowest(self) -> None:
+        with use_session(Session()) as session:
+            prove_all([TRUE, FALSE])
+        assert session.queries == 2
+        assert 0 < session.slowest[0] <= session.seconds
+        assert session.slowest[1] in {TRUE.label, FALSE.label}
+
+    def test_does_not_outlive_its_block(self) -> None:
+        with use_session(Session()) as session:
+            prove(TRUE)
+        prove(TRUE)
+        assert session.queries == 1
+
+    def test_writes_each_lemma(self, tmp_path: Path) -> None:
+        with use_session(Session(directory=tmp_path)):
+            prove_all([TRUE, TRUE, FALSE])
+        assert sorted(file.name for file in tmp_path.iterdir()) == [
+            "twice-1.smt2",
+            "twice-2.smt2",
+            "twice-whatever-the-sign-1.smt2",
+        ]
+        assert "(check-sat)" in (tmp_path / "twice-1.smt2").read_text(encoding="utf-8")
+
+
+def says(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    """Put something in cvc5's place that gives these answers."""
+    following = iter(answers)
+
+    def answer(text: str, *, seconds: float) -> str:
+        assert "(check-sat)" in text
+        assert seconds > 0
+        return next(following)
+
+    monkeypatch.setattr(smt, "ask_cvc5", answer)
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, *, program: Path | None) -> None:
+    """Leave cvc5 without a Python package, and with this program or none."""
+
+    def package(name: str) -> None:
+        assert name == "cvc5"
+
+    def which(name: str) -> str | None:
+        assert name == "cvc5"
+        return str(program) if program else None
+
+    monkeypatch.setattr("proofs.second_solver.importlib.util.find_spec", package)
+    monkeypatch.setattr("proofs.second_solver.shutil.which", which)
+
+
+class TestSecondSolver:
+    """What cvc5 says is compared with what z3 says."""
+
+    def test_agrees(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        says(monkeypatch, "unsat", "sat", "unknown")
+        with use_session(Session(second_solver=True)) as session:
+            assert prove(TRUE).verdict is Verdict.PROVED
+            assert prove(FALSE).verdict is Verdict.REFUTED
+            assert prove(TRUE).verdict is Verdict.PROVED
+        assert (session.queries, session.rechecked) == (3, 2)
+
+    def test_contradicts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        says(monkeypatch, "sat")
+        with use_session(Session(second_solver=True)), pytest.raises(DisagreementError, match="z3 says proved"):
+            prove(TRUE)
+
+    def test_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        installed(monkeypatch, program=None)
+        assert not second_solver_installed()
+        with pytest.raises(SecondSolverMissingError, match="pip install cvc5"):
+            ask_cvc5("(check-sat)", seconds=1)
+
+    def test_program(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        program = tmp_path / "cvc5"
+        program.write_text('#!/bin/sh\ncat > "$0.input"\necho unsat\n', encoding="utf-8")
+        program.chmod(0o755)
+        installed(monkeypatch, program=program)
+        assert ask_cvc5("(check-sat)\n", seconds=1) == "unsat"
+        assert (tmp_path / "cvc5.input").read_text(encoding="utf-8") == "(check-sat)\n"
+
+    @pytest.mark.skipif(not second_solver_installed(), reason="cvc5 is not installed")
+    def test_itself(self) -> None:
+        with use_session(Session(second_solver=True)) as session:
+            prove_all([TRUE, TRUE])
+            prove(FALSE)
+        assert session.rechecked == 3
