@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SIZES = (100, 1_000, 10_000, 100_000)
 LOAD = 0.8
 EVENTS_A_ROUND = 500
-# Satisfies WCC in the mean: four in ten demands are 1 GPU, and slots ask for 0.36 fillers a job.
+# Satisfies WCC in the mean, and no more: four in ten demands are 1 GPU, and slots ask for 0.4 fillers a job.
 DEMANDS = (1, 1, 1, 1, 2, 3, 4, 6, 7, 8)
 
 

@@ -1,0 +1,63 @@
+"""What a comparison tells people: one row a scheduler, then in sentences what to know about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oracle.cli.command import printable
+from oracle.cli.tables import Column, Screen, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from simulation.cli.comparing import Comparison
+    from simulation.metrics import ReplayResult
+
+_HOUR_S = 3600.0
+
+
+def report(comparison: Comparison, trace_lines: Sequence[str], screen: Screen) -> str:
+    """Return the table and the sentences about it; those about the trace come last."""
+    lines = [*_cluster(comparison), *_shortcomings(comparison), *trace_lines]
+    table = draw(_columns(comparison), screen, total=False)
+    return table + "\n" + "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _columns(comparison: Comparison) -> list[Column]:
+    def column(heading: str, show: Callable[[ReplayResult], str]) -> Column:
+        return Column(heading, [show(result) for result in comparison.results])
+
+    return [
+        column("scheduler", lambda of: of.scheduler),
+        column("AJCT\nh", lambda of: f"{of.jct_s.mean / _HOUR_S:.3f}"),
+        column("delay p95\nh", lambda of: f"{of.delay_s.p95 / _HOUR_S:.3f}"),
+        column("AFR", lambda of: f"{of.afr:.4f}"),
+        column("AGU", lambda of: f"{of.agu:.3f}"),
+        column("avoidable\nat most", lambda of: f"{of.max_avoidable_partial_nodes}"),
+        column("blocked by\nfragmentation h", lambda of: f"{of.fragmentation_blocked_s / _HOUR_S:.1f}"),
+        column("blocked by\ncapacity h", lambda of: f"{of.capacity_blocked_s / _HOUR_S:.1f}"),
+        column("migrations", lambda of: f"{of.migrations}"),
+        column("WCC\nρ", lambda of: f"{of.wcc_coverage:.3f}"),
+        column("jobs\na second", lambda of: f"{of.jobs / of.wall_s:,.0f}" if of.wall_s > 0 else "-"),
+    ]
+
+
+def _cluster(comparison: Comparison) -> Iterator[str]:
+    size = f"{comparison.nodes:,} nodes of 8 GPUs"
+    peak = f"peak demand: {comparison.peak_demand:,} GPUs"
+    yield f"{size} ({peak})." if comparison.eta is None else f"{size}: η = {comparison.eta:g} ({peak})."
+    refused = comparison.results[0].refused_jobs
+    if refused:
+        yield f"Larger than the cluster, refused: {refused:,} of {refused + comparison.results[0].jobs:,} jobs."
+
+
+def _shortcomings(comparison: Comparison) -> Iterator[str]:
+    for result in comparison.results:
+        undefined = result.undefined_arrivals + result.undefined_departures
+        if undefined:
+            yield f"{result.scheduler}: its rules say nothing about {undefined:,} arrivals and departures."
+        if result.unstarted_jobs:
+            yield (
+                f"{result.scheduler}: {result.unstarted_jobs:,} of {result.jobs:,} jobs never started; its figures are "
+                "about the others."
+            )

@@ -1,0 +1,1 @@
+"""Schedulers behind one Protocol (`protocol.Scheduler`), by name."""

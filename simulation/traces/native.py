@@ -1,0 +1,75 @@
+"""Our own trace format: CSV with `job_id, submit_s, duration_s, instances, gpus_per_instance, pool`.
+
+Times are seconds, submissions from any origin (day 0 starts at 0). `pool` may be left empty, or the whole column out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from simulation.jobs import TraceError
+from simulation.traces.formats import CsvFormat
+from simulation.traces.rows import MAX_GPUS, Draft, Exclusion, instances, name_of, number, seconds, whole
+from simulation.traces.shapes import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simulation.jobs import Trace
+    from simulation.traces.formats import ReadOptions
+    from simulation.traces.rows import Reading, RowReader
+    from simulation.traces.table import Columns
+
+COLUMNS = ("job_id", "submit_s", "duration_s", "instances", "gpus_per_instance")
+POOL = "pool"
+
+
+def _reader(columns: Columns, _: ReadOptions) -> RowReader:
+    job, submit, duration, count, gpus = (columns[name] for name in COLUMNS)
+    pool = columns.get(POOL)
+
+    def read(fields: Sequence[str]) -> Reading:
+        name = name_of(fields[job], "job_id")
+        demand = whole(fields[gpus], "gpus_per_instance", MAX_GPUS)
+        draft = Draft(
+            name,
+            number(fields[submit], "submit_s"),
+            seconds(fields[duration], "duration_s"),
+            instances(fields[count], "instances"),
+            demand,
+            (fields[pool] or None) if pool is not None else None,
+            Shape.GIVEN,
+        )
+        return draft if demand else Exclusion.NO_GPU
+
+    return read
+
+
+def write_trace(trace: Trace) -> str:
+    """Return the trace in the format of this module; reading it gives the same jobs again.
+
+    Raises
+    ------
+    TraceError
+        A name of a job or a pool that is empty or has line ends in it, which the format cannot hold.
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*COLUMNS, POOL))
+    for job in trace:
+        for name in (job.name, "none" if job.pool is None else job.pool):
+            if not name or "\n" in name or "\r" in name:
+                raise TraceError(f"job {job.name!r}: expected the name of a job or a pool on one line, got {name!r}")
+        row = (job.name, _shown(job.submit_s), _shown(job.duration_s), job.instances, job.gpus, job.pool or "")
+        writer.writerow(row)
+    return text.getvalue()
+
+
+def _shown(time_s: float) -> str:
+    # repr is the shortest text that reads back as the same float.
+    return repr(int(time_s) if time_s == int(time_s) else float(time_s))
+
+
+NATIVE = CsvFormat(name="native", title="the format of compass-abs", columns=COLUMNS, reader=_reader)
