@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compass_core.errors import InvalidJobError
+from oracle import interruption
 from oracle.certificate import Status
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_by_pool
@@ -109,7 +110,7 @@ class Admission:
         return Status.OPTIMAL if settled and self.verdict is not Verdict.UNKNOWN else Status.UNKNOWN
 
     def to_dict(self) -> dict[str, object]:
-        """Return the content of ``sifopt admit -o json``."""
+        """Return the verdict as data for JSON; ``sifopt admit -o json`` adds what was asked, which `verify` needs."""
         return {
             "schema": SCHEMA,
             "verdict": self.verdict.value,
@@ -251,7 +252,9 @@ class _PoolCase:
         if room.outcome is Outcome.INFEASIBLE:
             return self._cannot(*self._shortage(room), deadline=self._deadline)
         if room.changes is None:
-            return self._unknown(f"time ran out before it was known whether any moves make room in pool {waiting.pool}")
+            interrupted = (search := interruption.current()) is not None and search.requested
+            ended = "the search was interrupted" if interrupted else "time ran out"
+            return self._unknown(f"{ended} before it was known whether any moves make room in pool {waiting.pool}")
         moves, _ = relocations(self._snapshot, self._groups, room.changes)
         bound = max(1, room.lower_bound)
         if self._request.mode is MoveMode.LIVE:

@@ -16,6 +16,7 @@ dynamic program over loads, so that this check shares no code with what found th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -107,7 +108,8 @@ def load_bound(problem: PackingProblem) -> int:
     Nodes of a class that can be neither full nor empty are partial. If, beside those, none is, the movable GPUs are
     a sum of loads that make the other nodes full or empty; where no such sum exists there is one more.
 
-    Cost: one pass over a bit set of T bits per class and doubling of its multiplicity.
+    Cost: passes over a bit set of T bits: for each class as many as its multiplicity has digits, and more, up to its
+    room times its loads, where it has more than two loads to choose from.
     """
     total = problem.movable_gpus
     if total > MAX_LOAD_BOUND_GPUS:
@@ -237,22 +239,29 @@ def _subset_sums(items: Iterable[tuple[int, int]], limit: int) -> int:
 
 
 def _sums(reachable: int, loads: Sequence[int], nodes: int, mask: int) -> int:
-    """Return the sums reachable with `nodes` more nodes, each of one of `loads`."""
-    if len(loads) == 1:
-        return _shift(reachable, loads[0] * nodes, mask)
-    if len(loads) > 2 or loads[0]:
-        for _ in range(nodes):
-            more = _union(_shift(reachable, load, mask) for load in loads)
-            if more == reachable:  # all sums that there are, or none that is small enough
-                break
-            reachable = more
+    """Return the sums reachable with `nodes` more nodes, each of one of `loads`, which ascend.
+
+    Beyond the least load, the nodes have n numbers, each 0, the span a of the loads or between; d divides them all. Of
+    any a/d numbers between, some have a sum that is a multiple of a: two of the sums of the first 0, 1, ..., a/d of
+    them are alike modulo a. As many 0s and spans can take their place, so fewer than a/d numbers between are enough.
+    """
+    least, span = loads[0], loads[-1] - loads[0]
+    reachable = _shift(reachable, least * nodes, mask)
+    if not span:
         return reachable
-    # 0 or one load: every multiple up to `nodes` of it, by chunks of 1, 2, 4, ... of which any part may be taken.
-    size = 1
-    while nodes > 0:
-        chunk = min(size, nodes)
-        reachable |= _shift(reachable, loads[1] * chunk, mask)
-        nodes -= chunk
+    between = [load - least for load in loads]
+    few = min(nodes, span // math.gcd(*between) - 1) if len(loads) > 2 else 0
+    for _ in range(few):
+        more = _union(_shift(reachable, load, mask) for load in between)
+        if more == reachable:  # all sums that there are
+            return reachable
+        reachable = more
+    # 0 or the span: every multiple up to `left` of it, by chunks of 1, 2, 4, ... of which any part may be taken.
+    left, size = nodes - few, 1
+    while left > 0:
+        chunk = min(size, left)
+        reachable |= _shift(reachable, span * chunk, mask)
+        left -= chunk
         size *= 2
     return reachable
 

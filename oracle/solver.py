@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _PARAMETERS = "num_workers:1 random_seed:1 mip_presolve_level:0 mip_max_bound:1e9 catch_sigint_signal:false"
 _TOLERANCE = 1e-6
 
+# Seconds. Solvers count a limit in milliseconds and fail on numbers that do not fit.
+_FOREVER = 1e9
+
 
 class SolverError(CompassError):
     """A solver is missing, refused a model, or returned something that is no solution of it."""
@@ -45,7 +48,7 @@ class Deadline:
     Parameters
     ----------
     seconds
-        Wall time from now; infinite is as good as None.
+        Wall time from now; more than a thousand million, thirty years, is as good as None.
 
     Raises
     ------
@@ -58,7 +61,7 @@ class Deadline:
     def __init__(self, seconds: float | None = None) -> None:
         if seconds is not None and not seconds >= 0:  # NaN too
             raise TimeLimitError(f"expected a time limit of 0 seconds or more, got {seconds}")
-        self._at = None if seconds is None or seconds == math.inf else time.monotonic() + seconds
+        self._at = None if seconds is None or seconds > _FOREVER else time.monotonic() + seconds
 
     @property
     def seconds_left(self) -> float | None:

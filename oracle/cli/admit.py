@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from oracle.cli.command import Command, ExitStatus, Outcome, UsageError, add_snapshot_arguments, skipped_notes
 from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.solving import solve
-from oracle.cli.values import demand
+from oracle.cli.values import Once, demand
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def _add_arguments(parser: Parser) -> None:
         "--job",
         metavar="WxG",
         type=demand,
+        action=Once,
         help="a waiting job: W instances of G GPUs each, such as 2x4 (default: all jobs that wait in the snapshot)",
     )
     parser.add_argument(

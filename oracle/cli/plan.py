@@ -182,6 +182,9 @@ def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
     options.snapshots = [*options.snapshots, *options.snapshots_now]
     if not options.snapshots:
         parser.error("the following arguments are required: SNAPSHOT")
+    weighed = [job for job, _ in options.weights or ()]
+    if twice := next((job for job in weighed if weighed.count(job) > 1), None):
+        parser.error(f"argument --weight: expected one weight a job, and {twice!r} is given two")
     if options.resume is None:
         return plan_snapshot(options)
     if options.frontier or any(getattr(options, name) is not None for name in _MAKING):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from oracle.cli.command import ExitStatus, Outcome, printable, skipped_notes
 from oracle.cli.moves import MoveOptions, count
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "compass-abs/resume/1"
 
+_PLAN = "compass-abs/plan/1"
+_RESUMABLE = (_PLAN, "compass-abs/admit/1")
+
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
@@ -25,6 +28,8 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
 
     document = read_document(stored)
     data = decode_json(document, object)
+    if (schema := _schema(data)) not in _RESUMABLE:
+        raise document.error("", f"expected a plan or an admission, got the schema {schema!r}")
     try:
         plan = read_plan(data)
     except MoveError as error:
@@ -41,6 +46,11 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     if options.output == "json":
         return Outcome(text=_json(left, plan), notes=notes, status=status, for_machines=True)
     return Outcome(text=_table(left, plan, verbose=options.verbose), notes=notes, status=status)
+
+
+def _schema(data: object) -> object:
+    """Return what the data say they are; without a word they are taken for a plan, as moves of other origin may be."""
+    return cast("dict[str, object]", data).get("schema", _PLAN) if isinstance(data, dict) else _PLAN
 
 
 def _json(left: Resumption, plan: StoredPlan) -> str:

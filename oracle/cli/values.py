@@ -25,14 +25,14 @@ def whole_number(text: str) -> int:
     """Return a number of things, 0 or more."""
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
-    return int(text[:_MAX_DIGITS])
+    return _cut(text)
 
 
 def positive_number(text: str) -> int:
     """Return a number of things, 1 or more."""
     if not (text.isascii() and text.isdigit() and text.strip("0")):
         raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
-    return int(text[:_MAX_DIGITS])
+    return _cut(text)
 
 
 def demand(text: str) -> tuple[int, int]:
@@ -50,4 +50,20 @@ def weight(text: str) -> tuple[str, int]:
     job, equals, number = text.rpartition("=")
     if not (job and equals and number.isascii() and number.isdigit()):
         raise argparse.ArgumentTypeError(f"expected a job and a whole number, such as team/train=5, got {text!r}")
-    return job, int(number[:_MAX_DIGITS])
+    return job, _cut(number)
+
+
+class Once(argparse.Action):
+    """Store a value, and refuse a second one: of two questions only one would be answered."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, *_: object
+    ) -> None:
+        """Store it."""
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"argument {self.option_strings[0]}: expected once, and it is there twice")
+        setattr(namespace, self.dest, values)
+
+
+def _cut(digits: str) -> int:
+    return int(digits.lstrip("0")[:_MAX_DIGITS] or "0")

@@ -141,6 +141,32 @@ class TestLoadBound:
         beside = PackingProblem.build({NodeClass(8, 0, 0, (4, 2)): 1, NodeClass(6, 0, 6): 1}, {4: 1, 2: 1})
         assert load_bound(beside) == 0
 
+    def test_many_nodes_with_many_loads(self) -> None:
+        rng = random.Random(11)
+        unreachable = 0
+        for _ in range(300):
+            demands = {gpus: rng.randint(1, 30) for gpus in rng.sample(range(1, 10), rng.randint(1, 2))}
+            # Something is held for ever, and the node cannot be filled: it is partial with any load that has room.
+            (a, most_a), (b, most_b) = [*demands.items(), (0, 0)][:2]
+            sums_of_one = {a * x + b * y for x in range(most_a + 1) for y in range(most_b + 1)}
+            held, room = rng.randint(1, 3), rng.randint(2, 13)
+            if held + room == 16 and room in sums_of_one:
+                continue
+            nodes = rng.randint(1, 40)
+            loads = {load for load in sums_of_one if load <= room}
+            sums = {0}
+            for _ in range(nodes):
+                sums = {before + load for before in sums for load in loads}
+            total = a * most_a + b * most_b
+            found = load_bound(PackingProblem.build({NodeClass(16, held, room): nodes}, demands))
+            assert found == nodes + (total not in sums), (held, room, nodes, demands)
+            unreachable += total not in sums
+        assert unreachable > 30
+
+    def test_more_nodes_than_any_cluster_has(self) -> None:
+        """As a certificate may claim that somebody made up; a pass for each node would not end."""
+        assert load_bound(self.problem({7: 1 << 17, 4: 1 << 17}, n16held6=10**12)) == 10**12
+
     def test_it_is_not_attempted_on_absurd_sizes(self) -> None:
         huge = MAX_LOAD_BOUND_GPUS + 1
         assert load_bound(PackingProblem.build({NodeClass(8, 0, 0, (huge,)): 1}, {huge: 1})) == 0

@@ -173,6 +173,7 @@ def test_live_moves_do_not_pause(sifopt: Sifopt, cluster: Path) -> None:
         (["--pool", "none"], "no node is in a pool named 'none'; pools: 'default', 'h100'"),
         (["--job", "4"], "expected instances x GPUs of each, both at least 1, such as 2x4, got '4'"),
         (["--job", "0x4"], "got '0x4'"),
+        (["--job", "1x4", "--job", "2x4"], "argument --job: expected once"),
         (["--job", "2x0"], "got '2x0'"),
         (["--job", "1x8", "--protect", "nobody"], "'nobody'"),
         (["--job", "1x8", "--time-limit", "-1"], "expected a number of seconds"),

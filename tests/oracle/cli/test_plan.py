@@ -326,6 +326,7 @@ class TestResume:
         ("content", "arguments", "message"),
         [
             ("{}", [], "moves"),
+            ('{"schema": "compass-abs/snapshot/1"}', [], "expected a plan or an admission, got the schema"),
             ("no", [], "not valid JSON"),
             ('{"moves": []}', ["--frontier"], "--resume takes no limits"),
             ('{"moves": []}', ["--max-migrations", "1"], "--resume takes no limits"),
@@ -345,6 +346,18 @@ class TestResume:
         assert (result.status, result.out) == (2, "")
         assert message in result.err
         assert result.err.count("\n") == 1
+
+    def test_a_job_with_two_weights(self, sifopt: Sifopt, cluster: Path) -> None:
+        result = sifopt("plan", cluster, "--weight", "team/a=2", "--weight", "team/b=2", "--weight", "team/a=3")
+        assert (result.status, result.out) == (2, "")
+        assert "one weight a job, and 'team/a' is given two" in result.err
+
+    def test_leading_zeros_are_no_digits_too_many(self, sifopt: Sifopt, cluster: Path) -> None:
+        assert sifopt("plan", cluster, "--max-per-job-at-once", "1".zfill(30)).status == 0
+
+    def test_a_time_limit_longer_than_any_clock(self, sifopt: Sifopt, cluster: Path) -> None:
+        result = sifopt("plan", cluster, "--time-limit", "1e300")
+        assert (result.status, result.out) == (0, TABLE)
 
     def test_without_a_snapshot(self, sifopt: Sifopt) -> None:
         result = sifopt("plan")
