@@ -7,6 +7,7 @@ import io
 import json
 from typing import TYPE_CHECKING, Literal
 
+from oracle.certificate import Status
 from oracle.cli.command import (
     EXIT_STATUS_HELP,
     Command,
@@ -18,13 +19,16 @@ from oracle.cli.command import (
 )
 from oracle.cli.solving import solve
 from oracle.cli.values import seconds
+from oracle.hierarchy import measure_domains
 from oracle.measurement import measure
 from oracle.snapshots.loader import load_snapshot
+from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oracle.cli.command import Parser
+    from oracle.hierarchy import DomainMeasurement
     from oracle.measurement import Figures, Measurement
     from oracle.snapshots.model import Snapshot
 
@@ -57,45 +61,65 @@ class MeasureOptions(SnapshotOptions):
     pool: str | None
     exit_code: bool
     time_limit: float | None
+    hierarchical: bool
+    domain_label: str | None
 
 
 def measure_snapshot(options: MeasureOptions) -> Outcome:
     """Return the measurement in the form asked for."""
     snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+        *options.snapshots,
+        format=options.format,
+        resources=options.resources,
+        pool_label=options.pool_label,
+        domain_label=options.domain_label,
     )
     solved = solve(lambda tell: _measured(snapshot, options, tell))
-    measurement = solved.value
-    status = ExitStatus.UNSETTLED if solved.interrupted else _status(measurement, exit_code=options.exit_code)
+    measurement, domains = solved.value
+    measured = [measurement] if domains is None else [measurement, domains.measurement]
+    status = ExitStatus.UNSETTLED if solved.interrupted else _status(measured, exit_code=options.exit_code)
     interrupted = ("sifopt measure: interrupted; what is known by now is printed",) if solved.interrupted else ()
     if options.output == "table":
-        text = _table(measurement, snapshot, verbose=options.verbose)
+        text = _table(measurement, domains, snapshot, verbose=options.verbose)
         return Outcome(text=text, notes=interrupted, status=status)
-    text = _json(measurement) if options.output == "json" else _csv(measurement)
+    text = _json(measurement, domains) if options.output == "json" else _csv(measurement)
     notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
     return Outcome(text=text, notes=(*interrupted, *notes), status=status, for_machines=True)
 
 
-def _measured(snapshot: Snapshot, options: MeasureOptions, tell: Callable[[str], None]) -> Measurement:
+def _measured(
+    snapshot: Snapshot, options: MeasureOptions, tell: Callable[[str], None]
+) -> tuple[Measurement, DomainMeasurement | None]:
     tell("fewest partial nodes")
-    return measure(snapshot, time_limit=options.time_limit, pool=options.pool)
+    deadline = Deadline(options.time_limit)
+    measurement = measure(snapshot, time_limit=deadline.seconds_left, pool=options.pool)
+    if not options.hierarchical:
+        return measurement, None
+    tell("fewest partial domains")
+    return measurement, measure_domains(snapshot, time_limit=deadline.seconds_left, pool=options.pool)
 
 
-def _status(measurement: Measurement, *, exit_code: bool) -> ExitStatus:
-    if measurement.status != "optimal":
+def _status(measured: Sequence[Measurement], *, exit_code: bool) -> ExitStatus:
+    if any(measurement.status is not Status.OPTIMAL for measurement in measured):
         return ExitStatus.UNSETTLED
-    return ExitStatus.ASKED_FOR if exit_code and measurement.sif > 0 else ExitStatus.DONE
+    return ExitStatus.ASKED_FOR if exit_code and any(of.sif > 0 for of in measured) else ExitStatus.DONE
 
 
-def _table(measurement: Measurement, snapshot: Snapshot, *, verbose: bool) -> str:
-    from oracle.cli.report import report  # noqa: PLC0415 - rich is for those who want a table
+def _table(measurement: Measurement, domains: DomainMeasurement | None, snapshot: Snapshot, *, verbose: bool) -> str:
+    from oracle.cli.domain_report import domain_report  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.report import report  # noqa: PLC0415 - as above
     from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
 
-    return report(measurement, snapshot, Screen.of_stdout(), verbose=verbose)
+    screen = Screen.of_stdout()
+    text = report(measurement, snapshot, screen, verbose=verbose)
+    return text if domains is None else text + domain_report(domains, screen)
 
 
-def _json(measurement: Measurement) -> str:
-    return json.dumps(measurement.to_dict(), indent=2) + "\n"
+def _json(measurement: Measurement, domains: DomainMeasurement | None) -> str:
+    data = measurement.to_dict()
+    if domains is not None:
+        data["domains"] = domains.to_dict()
+    return json.dumps(data, indent=2) + "\n"
 
 
 def _csv(measurement: Measurement) -> str:
@@ -120,9 +144,20 @@ def _add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--pool", metavar="NAME", help="measure this pool only")
     parser.add_argument(
+        "--hierarchical",
+        action="store_true",
+        help="measure NVLink domains too, of which the nodes are the panels (docs/hierarchy.md); not with -o csv",
+    )
+    parser.add_argument(
+        "--domain-label",
+        metavar="L",
+        help="Kubernetes: the node label whose value is the node's domain (default: nvidia.com/gpu.clique)",
+    )
+    parser.add_argument(
         "--exit-code",
         action="store_true",
-        help="exit with status 1 if SIF is above 0 (3 comes first: not settled in time)",
+        help="exit with status 1 if SIF is above 0, with --hierarchical also that of the domains (3 comes first: not "
+        "settled in time)",
     )
     parser.add_argument(
         "--time-limit",
@@ -133,7 +168,10 @@ def _add_arguments(parser: Parser) -> None:
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return measure_snapshot(parser.parse_intermixed_args(arguments, namespace=MeasureOptions()))
+    options = parser.parse_intermixed_args(arguments, namespace=MeasureOptions())
+    if options.hierarchical and options.output == "csv":
+        parser.error("--hierarchical has a table and JSON only")
+    return measure_snapshot(options)
 
 
 _DESCRIPTION = """Measure a cluster snapshot: nodes in use in part (partial), the fewest of them that

@@ -27,6 +27,7 @@ def load_snapshot(
     format: Format | None = None,  # noqa: A002 - the name is fixed by the public contract
     resources: Iterable[str] | None = None,
     pool_label: str | None = None,
+    domain_label: str | None = None,
 ) -> Snapshot:
     """Return the snapshot that the given files make up together.
 
@@ -42,6 +43,9 @@ def load_snapshot(
     pool_label
         Kubernetes: the node label whose value is the node's pool. Slurm: ``"type"``, the type of the GPUs (the
         default), or ``"partition"``, the set of the node's partitions.
+    domain_label
+        Kubernetes only: the node label whose value is the node's NVLink domain (``"nvidia.com/gpu.clique"`` if left
+        out).
 
     Raises
     ------
@@ -54,7 +58,12 @@ def load_snapshot(
     if sum(source == STANDARD_INPUT for source in sources) > 1:
         raise SnapshotError("", "standard input can be only one of the parts of a snapshot")
     documents = [read_document(source) for source in sources]
-    return _READERS[format or _common_format(documents)](documents, resources, pool_label)
+    found = format or _common_format(documents)
+    if domain_label is None:
+        return _READERS[found](documents, resources, pool_label)
+    if found != "kubernetes":
+        raise SnapshotError("", f"only Kubernetes has domain labels, and this is {found}: got {shown(domain_label)}")
+    return _load_kubernetes(documents, resources, pool_label, domain_label)
 
 
 def _common_format(documents: Sequence[Document]) -> Format:
@@ -81,13 +90,18 @@ def _load_native(documents: Sequence[Document], resources: Iterable[str] | None,
 
 
 def _load_kubernetes(
-    documents: Sequence[Document], resources: Iterable[str] | None, pool_label: str | None
+    documents: Sequence[Document],
+    resources: Iterable[str] | None,
+    pool_label: str | None,
+    domain_label: str | None = None,
 ) -> Snapshot:
     options = KubernetesOptions()
     if resources is not None:
         options = replace(options, resources=(resources,) if isinstance(resources, str) else tuple(resources))
     if pool_label is not None:
         options = replace(options, pool_label=pool_label)
+    if domain_label is not None:
+        options = replace(options, domain_label=domain_label)
     return read_kubernetes(documents, options)
 
 

@@ -61,13 +61,14 @@ class SnapshotNode:
     """One node: its name, the GPUs it offers, its pool, and whether new instances may be put on it.
 
     `gpus` is what can be used by whole-GPU instances: broken GPUs and devices taken by fractional or MIG users are
-    not in it. It may be 0.
+    not in it. It may be 0. `domain` is the NVLink domain that the node is a panel of; None where none is known.
     """
 
     name: str
     gpus: int
     pool: str = DEFAULT_POOL
     schedulable: bool = True
+    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +192,8 @@ def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:
     _check_unique("nodes", [node.name for node in nodes])
     for n, node in enumerate(nodes):
         _check_not_empty(f"nodes[{n}].pool", node.pool, "pool")
+        if node.domain is not None:
+            _check_not_empty(f"nodes[{n}].domain", node.domain, "domain")
         if not 0 <= node.gpus <= MAX_GPUS_PER_NODE:
             problem = f"expected 0 to {MAX_GPUS_PER_NODE} GPUs on a node, got {shown(node.gpus)}"
             raise SnapshotError(f"nodes[{n}].gpus", problem)

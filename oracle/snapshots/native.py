@@ -59,6 +59,10 @@ class NativeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         bool,
         Meta(description="Whether new instances may be put on this node; false for a cordoned or drained one."),
     ] = True
+    domain: Annotated[
+        str | None,
+        Meta(description="NVLink domain that the node is a panel of; left out or null if it is in none."),
+    ] = None
 
 
 class NativeInstance(
@@ -150,7 +154,7 @@ def write_native(snapshot: Snapshot) -> str:
     """
     sections: dict[str, list[NativeNode] | list[NativeJob] | list[NativePending]] = {
         "nodes": [
-            NativeNode(name=node.name, gpus=node.gpus, pool=node.pool, schedulable=node.schedulable)
+            NativeNode(name=node.name, gpus=node.gpus, pool=node.pool, schedulable=node.schedulable, domain=node.domain)
             for node in snapshot.nodes
         ],
         "jobs": [_native_job(job) for job in snapshot.jobs if job.instances],
@@ -193,7 +197,9 @@ def _check_version(document: Document, found: object) -> None:
 
 
 def _node(node: NativeNode) -> SnapshotNode:
-    return SnapshotNode(name=node.name, gpus=node.gpus, pool=node.pool, schedulable=node.schedulable)
+    return SnapshotNode(
+        name=node.name, gpus=node.gpus, pool=node.pool, schedulable=node.schedulable, domain=node.domain
+    )
 
 
 def _running(job: NativeJob) -> RunningJob:

@@ -93,3 +93,12 @@ def test_room_for_more_than_the_job_is_a_matter_of_structure_too() -> None:
     reason = arrive(state, Job("b"), variant=Variant.COMPASS).reason
     assert reason is not None
     assert (reason.kind, reason.instances_that_fit) == (RefusalKind.STRUCTURE, 1)
+
+
+def test_slots_and_ones_that_fit_to_the_last_gpu_but_not_apart() -> None:
+    """{4} and four ones reserve the 8 GPUs there are: that is no reason, and no other number is one."""
+    state = ClusterState.from_placement([(Job("a", 1, 4), [0])], nodes=1)
+    reason = refused(state, Job("b", 4, 1), Variant.COMPASS)
+    assert (reason.kind, reason.reserved_gpus, reason.total_gpus) == (RefusalKind.STRUCTURE, 8, 8)
+    assert reason.reasons == ()
+    assert str(reason) == "structure: slots and ones need nodes of their own"

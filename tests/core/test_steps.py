@@ -55,6 +55,8 @@ class TestApply:
     def test_the_instance_stands_on_the_source(self) -> None:
         with pytest.raises(PlacementError, match="on node 2, it stands on node 0"):
             apply(two_jobs(), [move(A, 2, 1)])
+        with pytest.raises(PlacementError, match="on node 0, it stands on node 1"):
+            apply(two_jobs(), [move(B, 0, 2)])
 
     @pytest.mark.parametrize(
         ("migration", "error"),

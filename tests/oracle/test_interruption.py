@@ -116,6 +116,7 @@ def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
                 found = admit(snapshot, instances=1, gpus=gpus, moves=mode)
             assert found.verdict in {answer.verdict, Verdict.UNKNOWN}
             unsettled += found.verdict is Verdict.UNKNOWN
+            assert "time ran out" not in found.reason, "there was no time limit"
             if answer.migrations is not None and found.migrations is not None:
                 assert found.lower_bound <= answer.migrations <= found.migrations
     assert unsettled > 0

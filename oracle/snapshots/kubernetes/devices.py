@@ -42,10 +42,13 @@ class KubernetesOptions:
         these.
     pool_label
         The node label whose value is the node's pool.
+    domain_label
+        The node label whose value is the node's NVLink domain.
     """
 
     resources: tuple[str, ...] = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
     pool_label: str = "nvidia.com/gpu.product"
+    domain_label: str = "nvidia.com/gpu.clique"
 
 
 class Device(Enum):

@@ -87,6 +87,7 @@ class ClusterNode:
     in_service: bool
     taints: frozenset[TaintKey]
     pool_label: str | None
+    domain: str | None
     gpu_memory: str | None
 
 
@@ -122,6 +123,7 @@ def read_node(place: Place, node: Node, options: KubernetesOptions) -> ClusterNo
         in_service=_in_service(node, metadata),
         taints=_taints_to_judge(node, options),
         pool_label=(metadata.labels or {}).get(options.pool_label),
+        domain=(metadata.labels or {}).get(options.domain_label) or None,
         gpu_memory=(metadata.labels or {}).get(_MEMORY),
     )
 

@@ -230,6 +230,7 @@ def _snapshot_nodes(
                 gpus=max(0, sum(node.offered.values()) - taken),
                 pool=pools.of_node[name],
                 schedulable=node.in_service and name not in pools.closed_by and name not in mixed,
+                domain=node.domain,
             )
         )
     return result

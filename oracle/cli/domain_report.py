@@ -1,0 +1,72 @@
+"""What `sifopt measure --hierarchical` adds for people: a table of the domains, and the best of both tiers at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oracle.cli.command import printable
+from oracle.cli.tables import Column, Screen, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from oracle.hierarchy import DomainMeasurement
+    from oracle.measurement import Figures
+
+
+def domain_report(domains: DomainMeasurement, screen: Screen) -> str:
+    """Return the table of the domains and the sentences about them."""
+    if not domains.measurement.nodes:
+        return "\nNo node names a domain.\n"
+    sentences = [*_together(domains), *_without(domains)]
+    return "\n" + draw(_columns(domains), screen) + "\n" + "".join(f"{printable(line)}\n" for line in sentences)
+
+
+def _columns(domains: DomainMeasurement) -> list[Column]:
+    of_all = domains.measurement
+
+    def column(heading: str, show: Callable[[Figures], str], *, attention: bool = False) -> Column:
+        return Column(heading, [show(pool) for pool in of_all.pools], show(of_all), attention=attention)
+
+    avoidable = of_all.avoidable_partial_nodes > 0
+    conditions = [domains.wcc[pool.pool] for pool in of_all.pools]
+    return [
+        Column("pool", [pool.pool for pool in of_all.pools], "total"),
+        column("domains", lambda of: f"{of.nodes}"),
+        column("panels", lambda of: f"{of.gpus}"),
+        column("in use", lambda of: f"{of.used_gpus}"),
+        column("partial\nΦ", lambda of: f"{of.partial_nodes}"),
+        column("inherent\nΦ*", _inherent),
+        column("avoidable\nΦ-Φ*", lambda of: f"{_at_least(of)}{of.avoidable_partial_nodes}", attention=avoidable),
+        column("SIF", lambda of: f"{_at_least(of)}{of.sif:.3f}", attention=avoidable),
+        Column("WCC", [_yes(value) for value in conditions], _yes(None if None in conditions else all(conditions))),
+        column("empty\ndomains", lambda of: f"{of.empty_nodes}"),
+        column("largest\nfree block", lambda of: f"{of.largest_free_block}"),
+    ]
+
+
+def _inherent(figures: Figures) -> str:
+    lowest, attained = figures.inherent_lower_bound, figures.inherent_partial_nodes
+    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
+
+
+def _at_least(figures: Figures) -> str:
+    return "" if figures.inherent_lower_bound == figures.inherent_partial_nodes else ">="
+
+
+def _yes(value: bool | None) -> str:
+    return "-" if value is None else "yes" if value else "no"
+
+
+def _together(domains: DomainMeasurement) -> Iterator[str]:
+    for pool, found in domains.joint.items():
+        if found is not None:
+            yield (
+                f"Pool {pool}: panels opened and closed as well, {found.partial_panels} partial panels and then "
+                f"{found.partial_domains} partial domains are the fewest."
+            )
+
+
+def _without(domains: DomainMeasurement) -> Iterator[str]:
+    if domains.nodes_without_domain:
+        yield f"Nodes that name no domain, left out here: {domains.nodes_without_domain}."

@@ -1,0 +1,56 @@
+"""The composition condition of a tier, against every arrangement of small workloads."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compass_core.fragmentation import wcc_holds
+from compass_core.hierarchy import tier_condition
+from tests.core.hierarchy.naive import saturated_arrangement_exists
+from tests.core.naive import fewest_partial_nodes
+
+
+def workloads(size: int, most: int) -> list[tuple[int, ...]]:
+    ranges = [range(most // units + 1) for units in range(1, size + 1)]
+    every = product(*ranges)
+    return [counts for counts in every if sum(units * n for units, n in enumerate(counts, start=1)) <= most]
+
+
+class TestTheConditionIsExact:
+    """It holds if and only if saturated slots and the other ones can be arranged with Φ = 1 or 0, as T leaves it."""
+
+    @pytest.mark.parametrize(("size", "most"), [(1, 6), (2, 12), (3, 15), (4, 16), (5, 16), (6, 16), (7, 16), (9, 18)])
+    def test_every_small_workload(self, size: int, most: int) -> None:
+        held = 0
+        for counts in workloads(size, most):
+            used = sum(units * n for units, n in enumerate(counts, start=1))
+            condition = tier_condition(counts)
+            exists = saturated_arrangement_exists(counts, 1 if used % size else 0)
+            assert condition.holds == exists, counts
+            held += exists
+        assert held
+
+    @given(st.sampled_from([2, 4, 8, 16]), st.data())
+    def test_is_the_papers_on_powers_of_two(self, size: int, data: st.DataObject) -> None:
+        counts = tuple(data.draw(st.lists(st.integers(0, 50), min_size=size, max_size=size)))
+        assert tier_condition(counts).holds == wcc_holds(counts)
+
+
+@pytest.mark.parametrize(("size", "most"), [(3, 12), (5, 15), (6, 14), (9, 18)])
+def test_the_closed_form_is_the_least_of_all_placements(size: int, most: int) -> None:
+    for counts in workloads(size, most):
+        condition = tier_condition(counts)
+        if condition.holds:
+            assert fewest_partial_nodes(counts, size, sum(counts)) == condition.inherent
+
+
+def test_nine_panels_ask_for_a_filler_each() -> None:
+    eights = (0,) * 7 + (9, 0)
+    assert not tier_condition((7, *eights[1:])).holds  # 79 panels leave one domain partial at best, and two lack one
+    assert tier_condition((9, *eights[1:])).holds
+    # (width, asked, offered): nine slots of 8 panels want nine domains in use, and 81 panels in use are nine
+    assert tier_condition((9, *eights[1:])).blocks == ((2, 36, 36), (4, 18, 18), (8, 9, 9))

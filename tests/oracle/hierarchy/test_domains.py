@@ -1,0 +1,231 @@
+"""The domains of a snapshot, against every arrangement of small ones, and the rules of what a panel is, one by one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle.cli.main import main
+from oracle.hierarchy import domain_snapshot, measure_domains
+from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.native import write_native
+from tests.oracle.hierarchy.every_arrangement import bag, pairs, partial_and_used
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def panels(*domains: str, size: int = 3, gpus: int = 8, pool: str = "default") -> list[SnapshotNode]:
+    return [
+        SnapshotNode(name=f"{domain}{number}", gpus=gpus, domain=domain, pool=pool)
+        for domain in domains
+        for number in range(size)
+    ]
+
+
+def job(name: str, gpus: int, *nodes: str, movable: bool = True) -> RunningJob:
+    return RunningJob(name=name, instances=tuple(RunningInstance(node=n, gpus=gpus, movable=movable) for n in nodes))
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> tuple[Snapshot, list[int], list[int], int, int]:
+    """Return a snapshot of 8-GPU panels, with what it holds inside panels, as whole ones, and its domains' sizes."""
+    count, size = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    nodes = panels(*"ABC"[:count], size=size)
+    jobs: list[RunningJob] = []
+    inside, whole = [0] * 7, [0] * size
+    for domain in "ABC"[:count]:
+        free = [f"{domain}{number}" for number in range(size)]
+        for whole_panels in draw(st.lists(st.booleans(), max_size=size)):
+            if not free:
+                break
+            if whole_panels:
+                wide = draw(st.integers(1, len(free)))
+                jobs.append(job(f"j{len(jobs)}", 8, *free[:wide]))
+                whole[wide - 1] += 1
+                free = free[wide:]
+            else:
+                content = draw(st.sampled_from([(4,), (4, 4), (5,), (5, 2), (2,), (1, 1), (3, 3, 2)]))
+                for gpus in content:
+                    jobs.append(job(f"j{len(jobs)}", gpus, free[0]))
+                    inside[gpus - 1] += 1
+                free = free[1:]
+    return Snapshot.build(nodes=nodes, jobs=jobs), inside, whole, count, size
+
+
+@given(snapshots())
+def test_every_small_snapshot(case: tuple[Snapshot, list[int], list[int], int, int]) -> None:
+    snapshot, inside, whole, domains, size = case
+    used = snapshot.used_gpus()
+    in_use = [sum(used[f"{domain}{n}"] > 0 for n in range(size)) for domain in "ABC"[:domains]]
+    opened = sum(in_use) - sum(p * n for p, n in enumerate(whole, start=1))
+    found = measure_domains(snapshot)
+    figures = found.measurement
+    assert (figures.nodes, figures.gpus, figures.used_gpus) == (domains, domains * size, sum(in_use))
+    assert figures.partial_nodes == sum(0 < n < size for n in in_use)
+    every = partial_and_used(bag([whole[0] + opened, *whole[1:]]), size)
+    assert figures.inherent_partial_nodes == min(partial for partial, hosts in every if hosts <= domains)
+    joint = found.joint["default"]
+    assert joint is not None
+    best = min(pairs(inside, whole, domains=domains, size=size, gpus=8))
+    assert (joint.partial_panels, joint.partial_domains) == best
+
+
+class TestWhatMovesTogether:
+    def test_panels_of_one_job_in_one_domain(self) -> None:
+        """A job that holds two panels of each of two domains is two instances of two panels."""
+        found = domain_snapshot(Snapshot.build(nodes=panels("A", "B"), jobs=[job("a", 8, "A0", "A2", "B0", "B1")]))
+        (gang,) = found.jobs
+        assert [(x.node, x.gpus) for x in gang.instances] == [("A", 2), ("B", 2)]
+
+    def test_a_panel_with_two_jobs_is_one(self) -> None:
+        found = domain_snapshot(Snapshot.build(nodes=panels("A"), jobs=[job("a", 4, "A0"), job("b", 4, "A0")]))
+        assert [(j.name, j.instances[0].gpus) for j in found.jobs] == [("panel A0", 1)]
+
+    def test_a_job_may_be_named_like_a_panel(self) -> None:
+        jobs = [job("panel A0", 8, "A1"), job("a", 4, "A0"), job("job a", 8, "A2")]
+        assert len(domain_snapshot(Snapshot.build(nodes=panels("A"), jobs=jobs)).jobs) == 3
+
+
+class TestWhatStays:
+    def test_an_immovable_instance_keeps_its_panel(self) -> None:
+        jobs = [job("a", 4, "A0", movable=False), job("b", 4, "B0", movable=False)]
+        found = measure_domains(Snapshot.build(nodes=panels("A", "B"), jobs=jobs))
+        assert found.measurement.inherent_partial_nodes == 2
+        assert found.measurement.ideal_partial_nodes == 1
+        assert found.joint["default"] is None
+
+    def test_a_closed_panel_stays_if_in_use_and_counts_for_nothing_if_idle(self) -> None:
+        nodes = [
+            SnapshotNode(name="A0", gpus=8, domain="A", schedulable=False),
+            SnapshotNode(name="A1", gpus=8, domain="A", schedulable=False),
+            SnapshotNode(name="A2", gpus=8, domain="A"),
+        ]
+        found = domain_snapshot(Snapshot.build(nodes=nodes, jobs=[job("a", 4, "A0")]))
+        assert [(node.name, node.gpus) for node in found.nodes] == [("A", 2)]
+        assert not found.jobs[0].instances[0].movable
+
+    def test_a_panel_of_another_size(self) -> None:
+        nodes = [*panels("A", size=3), SnapshotNode(name="odd", gpus=7, domain="A")]
+        assert domain_snapshot(Snapshot.build(nodes=nodes)).nodes[0].gpus == 3
+        found = domain_snapshot(Snapshot.build(nodes=nodes, jobs=[job("a", 7, "odd")]))
+        assert (found.nodes[0].gpus, found.jobs[0].instances[0].movable) == (4, False)
+
+
+class TestPoolsAndDomains:
+    def test_a_domain_of_two_pools_is_one_in_each(self) -> None:
+        nodes = [
+            *panels("A", size=2),
+            SnapshotNode(name="x", gpus=4, domain="A", pool="small"),
+            SnapshotNode(name="y", gpus=4, domain="B", pool="small"),
+        ]
+        found = domain_snapshot(Snapshot.build(nodes=nodes))
+        assert {(n.name, n.pool, n.gpus) for n in found.nodes} == {
+            ("A (default)", "default", 2), ("A (small)", "small", 1), ("B", "small", 1)
+        }  # fmt: skip
+
+    def test_nodes_without_domain_are_counted_apart(self) -> None:
+        nodes = [*panels("A"), SnapshotNode(name="x", gpus=8)]
+        found = measure_domains(Snapshot.build(nodes=nodes, jobs=[job("a", 4, "x")]))
+        assert (found.nodes_without_domain, found.measurement.used_gpus) == (1, 0)
+
+    def test_the_condition_counts_the_ninth_panel(self) -> None:
+        """Two jobs of 8 panels leave one panel each that only one-panel instances can fill."""
+        nodes = panels("A", "B", size=9)
+        eights = [job(d, 8, *(f"{d}{n}" for n in range(8))) for d in "AB"]
+        assert measure_domains(Snapshot.build(nodes=nodes, jobs=eights)).wcc == {"default": False}
+        filled = [*eights, job("one", 8, "A8"), job("two", 3, "B8")]
+        assert measure_domains(Snapshot.build(nodes=nodes, jobs=filled)).wcc == {"default": True}
+
+    def test_no_condition_where_domains_differ(self) -> None:
+        nodes = [*panels("A", size=2), *panels("B", size=3)]
+        found = measure_domains(Snapshot.build(nodes=nodes))
+        assert (found.wcc, found.joint) == ({"default": None}, {"default": None})
+
+
+class TestCommand:
+    def snapshot(self, folder: Path) -> str:
+        jobs = [job("a", 8, "A0", "A1"), job("b", 4, "B0"), job("c", 4, "B1")]
+        path = folder / "snapshot.json"
+        path.write_text(write_native(Snapshot.build(nodes=panels("A", "B"), jobs=jobs)), encoding="utf-8")
+        return str(path)
+
+    def test_json(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["measure", self.snapshot(tmp_path), "--hierarchical", "-o", "json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert data["schema"] == "compass-abs/measure/1"
+        domains = data["domains"]
+        # {2 panels}, {1, 1}: of four panels in use three can fill a domain, so one partial domain is left of two
+        assert (domains["partial_domains"], domains["inherent_partial_domains"], domains["sif"]) == (2, 1, 0.5)
+        assert domains["pools"][0]["joint"] == {"partial_panels": 0, "partial_domains": 0, "open_panels": 1}
+        assert domains["instances"] == {"1": 2, "2": 1}
+
+    def test_table(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["measure", self.snapshot(tmp_path), "--hierarchical"]) == 0
+        out = capsys.readouterr().out
+        assert "domains" in out
+        assert "0 partial panels and then 0 partial domains are the fewest" in out
+
+    def test_exit_code_looks_at_domains_too(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.json"
+        jobs = [job("a", 8, "A0"), job("b", 8, "B0")]
+        path.write_text(write_native(Snapshot.build(nodes=panels("A", "B", size=2), jobs=jobs)), encoding="utf-8")
+        assert main(["measure", str(path), "--exit-code"]) == 0
+        assert main(["measure", str(path), "--exit-code", "--hierarchical"]) == 1
+
+    def test_no_domains(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "s.json"
+        path.write_text(write_native(Snapshot.build(nodes=[SnapshotNode(name="x", gpus=8)])), encoding="utf-8")
+        assert main(["measure", str(path), "--hierarchical"]) == 0
+        assert "No node names a domain." in capsys.readouterr().out
+
+    def test_no_csv(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["measure", self.snapshot(tmp_path), "--hierarchical", "-o", "csv"]) == 2
+        assert "table and JSON only" in capsys.readouterr().err
+
+
+class TestReaders:
+    NODE = '{"name": "n", "gpus": 8, "domain": %s}'
+
+    def load(self, folder: Path, text: str, *options: str) -> int:
+        path = folder / "s.json"
+        path.write_text(text, encoding="utf-8")
+        return main(["measure", str(path), "--hierarchical", *options])
+
+    @pytest.mark.parametrize(("domain", "fault"), [('""', "nodes[0].domain"), ("7", "nodes[0].domain")])
+    def test_native_domains_are_names(
+        self, domain: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = '{"schema": "compass-abs/snapshot/1", "nodes": [%s]}' % (self.NODE % domain)
+        assert self.load(tmp_path, text) == 2
+        assert fault in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("label", "options"), [("nvidia.com/gpu.clique", ()), ("rack", ("--domain-label", "rack"))]
+    )
+    def test_kubernetes_labels(
+        self, label: str, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        node = {
+            "kind": "Node",
+            "metadata": {"name": "n", "labels": {label: "uuid.0"}},
+            "status": {"allocatable": {"nvidia.com/gpu": "4"}},
+        }
+        text = json.dumps({"kind": "List", "items": [node]})
+        assert self.load(tmp_path, text, "-o", "json", *options) == 0
+        assert json.loads(capsys.readouterr().out)["domains"]["domains"] == 1
+
+    def test_only_kubernetes_has_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        text = '{"schema": "compass-abs/snapshot/1", "nodes": []}'
+        assert self.load(tmp_path, text, "--domain-label", "rack") == 2
+        assert "domain labels" in capsys.readouterr().err
+
+
+@given(snapshots())
+def test_domains_survive_the_native_format(case: tuple[Snapshot, list[int], list[int], int, int]) -> None:
+    written = json.loads(write_native(case[0]))
+    assert [node["domain"] for node in written["nodes"]] == [node.domain for node in case[0].nodes]
