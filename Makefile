@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := compass_core oracle proofs simulation
+MODULE ?= steps
+MUTANTS ?= /tmp/compass-abs-mutants
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check format test test-full bench lock clean
+.PHONY: help demo check format test test-full bench examples dist release-notes docs lock clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -33,13 +35,44 @@ format: $(VENV)/.dev  ## format and apply the safe fixes
 bench: $(VENV)/.dev  ## run the benchmarks
 	$(BIN)/python -m pytest benchmarks -q --benchmark-columns=min,median,max,rounds --benchmark-sort=name
 
+examples: $(VENV)/.dev  ## run the example scripts as their docstrings show, and renew the notebooks
+	$(BIN)/python examples/notebooks/execute.py
+	$(BIN)/python -m pytest -q tests/examples
+
+dist: $(VENV)/.dev  ## build the sdist and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+release-notes:   ## print the changes of VERSION=X.Y.Z, or those not yet released
+	@awk -v heading='## [$(or $(VERSION),Unreleased)]' '/^## / { found = index($$0, heading) == 1 } found' CHANGELOG.md
+
+docs: $(VENV)/.dev  ## make the site, in docs/_build/html; warnings are errors
+	$(BIN)/python -m docs.making
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+# On a copy: cosmic-ray writes each mutant into the file itself. No bytecode: a mutant of the same size and second as the
+# one before would not be compiled again.
+mutants: $(VENV)/.dev  ## break one module operator by operator and test it (MODULE=steps)
+	rm -rf $(MUTANTS) && mkdir -p $(MUTANTS)
+	git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C $(MUTANTS)
+	$(PYTHON) -m venv $(MUTANTS)/tool && $(MUTANTS)/tool/bin/pip install --quiet cosmic-ray==8.7.0
+	cd $(MUTANTS) && sed -i.bak 's|^module-path.*|module-path = "compass_core/$(MODULE).py"|' cosmic-ray.toml
+	cd $(MUTANTS) && tool/bin/cosmic-ray init cosmic-ray.toml mutants.sqlite
+	cd $(MUTANTS) && tool/bin/cr-filter-operators mutants.sqlite cosmic-ray.toml
+	cd $(MUTANTS) && PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONDONTWRITEBYTECODE=1 OWN_TESTS="$(wildcard tests/core/test_$(MODULE).py)" \
+	  tool/bin/cosmic-ray exec cosmic-ray.toml mutants.sqlite
+	cd $(MUTANTS) && tool/bin/cr-report --surviving-only --show-diff mutants.sqlite
+
 lock: $(VENV)/.dev  ## renew the lock files after a change of dependencies
 	@$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --upgrade pyproject.toml -o requirements/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra dev -c requirements/runtime.txt pyproject.toml -o requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python docs/dependency_list.py
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage dist docs/_build
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "compass-abs needs Python 3.11 or later; name one with make PYTHON=...")'

@@ -5,9 +5,9 @@ Three stages. *Combining* completes instances to blocks by a list of combination
 that found no partner, U, are put on top by an integer program (`oracle.residual`). The first two stages never look
 back, and nodes they have filled stay as they are: that is where optimality is lost (theory P10).
 
-The public copy leaves the list of combinations, the size that |U| means, what happens when it is on the wrong side of
-δ, and what the integer program may touch to inference. ``docs/paper-procedure.md`` says what is published and what is
-inferred, and how often and by how much the result is above Φ*.
+The public copy leaves the list of combinations, the size that ``|U|`` means, what happens when it is on the wrong side
+of δ, and what the integer program may touch to inference. ``docs/paper-procedure.md`` says what is published and what
+is inferred, and how often and by how much the result is above Φ*.
 """
 
 from __future__ import annotations

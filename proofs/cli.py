@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError, printable
+from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError
+from oracle.cli.completion import SHELLS, completion_script
+from oracle.cli.program import Program
 from proofs import record
 from proofs.claim import Claim, Effort, Finding
 from proofs.claims_page import page
@@ -28,7 +29,9 @@ _DESCRIPTION = "Settle every claim of the paper and of this project, by machine.
 _EPILOG = """exit status:
   0  done
   1  the status of a claim is worse than the recorded one, or two solvers contradict each other
-  2  bad usage
+  2  bad usage, or a file that cannot be written
+
+Interrupted by Ctrl-C it prints and records nothing, and its status is 130.
 
 examples:
   compass-prove
@@ -45,6 +48,7 @@ class _Options(argparse.Namespace):
     time_limit: float
     record: bool
     write_docs: Path | None
+    completion: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,32 +83,24 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     claims: list[Row]
 
 
-def entry_point() -> None:
-    """Run `compass-prove` on the process's arguments and exit with its status."""
-    sys.exit(main(sys.argv[1:]))
+class _Prove(Program):
+    """A program of one command: printing, and every way it can fail, as for the others."""
+
+    def _run(self, arguments: Sequence[str]) -> Outcome:
+        try:
+            return run(arguments, REGISTER)
+        except OSError as error:  # a folder or file of --smt2, --record or --write-docs
+            raise UsageError(f"{self.name}: {error}") from error
+        except DisagreementError as error:  # then no status stands
+            return Outcome(text="", notes=(f"{self.name}: {error}",), status=ExitStatus.ASKED_FOR)
+
+
+PROGRAM = _Prove(name="compass-prove", description=_DESCRIPTION, epilog=_EPILOG, commands=(), subject="register")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `compass-prove` on `arguments` and return its exit status."""
-    try:
-        outcome = run(arguments, REGISTER)
-    except UsageError as error:
-        return _complain(str(error), ExitStatus.BAD_INPUT)
-    except OSError as error:  # a folder or file of --smt2, --record or --write-docs
-        return _complain(f"compass-prove: {error}", ExitStatus.BAD_INPUT)
-    except DisagreementError as error:  # then no status stands
-        return _complain(f"compass-prove: {error}", ExitStatus.ASKED_FOR)
-    with contextlib.suppress(BrokenPipeError):  # the reader, such as `head`, has seen enough
-        sys.stdout.write(outcome.text)
-        sys.stdout.flush()
-    for note in outcome.notes:
-        _complain(note, outcome.status)
-    return outcome.status
-
-
-def _complain(line: str, status: ExitStatus) -> ExitStatus:
-    sys.stderr.write(f"{printable(line)}\n")
-    return status
+    """Run `compass-prove` on `arguments` and return its exit status; nothing is raised."""
+    return PROGRAM.main(arguments)
 
 
 def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Record | None = None) -> Outcome:
@@ -122,6 +118,8 @@ def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Recor
     """
     parser = _parser()
     options = parser.parse_args(arguments, namespace=_Options())
+    if options.completion is not None:
+        return Outcome(text=completion_script(parser, [parser], options.completion))
     chosen = _chosen(parser, options.claims, register)
     known = (record.load() if record.RECORD.exists() else {}) if known is None else known
     if options.write_docs is not None:
@@ -129,6 +127,8 @@ def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Recor
         return Outcome(text=f"wrote {options.write_docs}\n")
     if options.second_solver and not second_solver_installed():
         parser.error("--second-solver: cvc5 is not installed (pip install cvc5)")
+    if options.record:
+        record.check_writable()  # before an hour of proofs, not after it
     if options.smt2 is not None:
         options.smt2.mkdir(parents=True, exist_ok=True)
     session = Session(options.time_limit, directory=options.smt2, second_solver=options.second_solver)
@@ -177,13 +177,17 @@ def _parser() -> Parser:
     add("--time-limit", metavar="S", type=_seconds, default=120.0, help="seconds for each lemma (default: 120)")
     add("--record", action="store_true", help="write the statuses into the record they are compared with")
     add("--write-docs", metavar="FILE", type=Path, help="write the page of claims from the record, and stop")
+    add("--completion", choices=SHELLS, help="print a script that completes options in this shell, and stop")
     return parser
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got {text}")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got {text!r}")
     return seconds
 
 

@@ -161,6 +161,7 @@ class _Engine:
         self.waiting_for: tuple[str, int] | None = None  # the head, and the version in which it was refused
         self.blocked: Cause | None = None
         self.blocked_before: set[tuple[str, Cause]] = set()
+        self.blocked_feasible: set[str] = set()
 
     def run(self) -> None:
         """Play all events."""
@@ -296,6 +297,9 @@ class _Engine:
         if (head.name, cause) not in self.blocked_before:
             self.blocked_before.add((head.name, cause))
             self.counters.blocked_jobs[cause] += 1
+        if cause is not Cause.CAPACITY and head.name not in self.blocked_feasible:
+            self.blocked_feasible.add(head.name)
+            self.counters.feasible_blocked_jobs += 1
 
     def try_to_start(self, job: TraceJob, now: float) -> Cause | None:
         """Start a waiting job, or return why it has to wait."""

@@ -159,6 +159,8 @@ class Counters:
         Most avoidable partial nodes after any event.
     blocked_jobs
         By cause, the jobs that were kept at the head of the queue by it at least once.
+    feasible_blocked_jobs
+        The jobs that were kept there at least once although as many GPUs were free as they demand.
     undefined_departures
         Jobs that ended, but whose departure was undefined at that moment.
     rounds
@@ -172,6 +174,7 @@ class Counters:
     paused_gpu_s: float = 0.0
     max_avoidable: int = 0
     blocked_jobs: dict[Cause, int] = field(default_factory=lambda: dict.fromkeys(Cause, 0))
+    feasible_blocked_jobs: int = 0
     undefined_departures: int = 0
     rounds: int = 0
 
@@ -216,6 +219,9 @@ class ReplayResult:
     fragmentation_blocked_jobs, structure_blocked_jobs, held_jobs, undefined_arrivals, capacity_blocked_jobs
         Jobs that were kept waiting at the head at least once, by cause. Here `fragmentation_blocked_jobs` counts those
         for which the free GPUs lay badly, and no others.
+    feasible_blocked_jobs
+        Jobs that were kept waiting at the head at least once by any cause but capacity: as many GPUs were free as they
+        demand. A job may have met several causes; here it counts once.
     undefined_departures, stuck_gpu_s
         Jobs whose departure was undefined when they ended, and the GPU-seconds held after the end.
     migrations, pauses, paused_s, paused_gpu_s
@@ -255,6 +261,7 @@ class ReplayResult:
     structure_blocked_jobs: int
     held_jobs: int
     undefined_arrivals: int
+    feasible_blocked_jobs: int
     undefined_departures: int
     stuck_gpu_s: float
     migrations: int
@@ -338,6 +345,7 @@ def summarise(
         structure_blocked_jobs=counters.blocked_jobs[Cause.STRUCTURE],
         held_jobs=counters.blocked_jobs[Cause.HELD],
         undefined_arrivals=counters.blocked_jobs[Cause.UNDEFINED],
+        feasible_blocked_jobs=counters.feasible_blocked_jobs,
         undefined_departures=counters.undefined_departures,
         stuck_gpu_s=totals.stuck_gpu_s,
         migrations=counters.migrations,

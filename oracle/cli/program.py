@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from compass_core.errors import CompassError
 from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError, printable
+from oracle.cli.completion import completion_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oracle.cli.command import Command
 
-_INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for a command stopped by Ctrl-C
+INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for a command stopped by Ctrl-C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Program:
     name, description, epilog
         What its help says.
     commands
-        In the order of the help.
+        In the order of the help; `completion` is added to them.
     subject
         What the program reads, in its complaints.
     extras
@@ -61,7 +62,7 @@ class Program:
             return done.code if isinstance(done.code, int) else ExitStatus.DONE
         except KeyboardInterrupt:
             _complain(f"{self.name}: interrupted")
-            return _INTERRUPTED
+            return INTERRUPTED
         except UsageError as error:
             _complain(str(error))
         except CompassError as error:
@@ -69,21 +70,15 @@ class Program:
         except MemoryError:
             _complain(f"{self.name}: not enough memory for this {self.subject}")
         except Exception as error:  # the last wall: the contract promises one line and status 2
-            if self._missing_extra(error) is None and os.environ.get(self._traceback_variable):
+            missing = missing_extra(error, self.extras)
+            if missing is None and os.environ.get(self._traceback_variable):
                 raise
-            _complain(f"{self.name}: {self._missing_extra(error) or self._fault(error)}")
+            _complain(f"{self.name}: {missing or self._fault(error)}")
         return ExitStatus.BAD_INPUT
 
     @property
     def _traceback_variable(self) -> str:
         return f"{self.name.upper().replace('-', '_')}_TRACEBACK"
-
-    def _missing_extra(self, error: Exception) -> str | None:
-        name = error.name if isinstance(error, ModuleNotFoundError) else None
-        module = (name or "").partition(".")[0]
-        if module not in self.extras:
-            return None
-        return f"{module} is not installed, expected: pip install compass-abs[{self.extras[module]}]"
 
     def _fault(self, error: Exception) -> str:
         return (
@@ -93,12 +88,15 @@ class Program:
 
     def _run(self, arguments: Sequence[str]) -> Outcome:
         parser, parsers = self._parsers()
-        for command in self.commands:
+        for command in self._all_commands():
             if arguments and arguments[0] == command.name:
                 # Not through argparse's own dispatch: it would refuse files on both sides of an option.
                 return command.run(parsers[command.name], arguments[1:])
         parser.parse_args(arguments)
         raise UsageError(f"{self.name}: expected a command: {', '.join(parsers)} ({self.name} --help says more)")
+
+    def _all_commands(self) -> tuple[Command, ...]:
+        return (*self.commands, completion_command(self.name, self.commands, self._parsers))
 
     def _parsers(self) -> tuple[Parser, dict[str, Parser]]:
         """Return the parser of the program itself, for its help and its complaints, and that of each command."""
@@ -112,7 +110,7 @@ class Program:
         parser.add_argument("--version", action=_VersionAction, nargs=0, help="print the version and exit")
         subparsers = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=Parser)
         parsers: dict[str, Parser] = {}
-        for command in self.commands:
+        for command in self._all_commands():
             parsers[command.name] = subparsers.add_parser(
                 command.name,
                 help=command.help,
@@ -137,6 +135,15 @@ class Program:
         for note in outcome.notes:
             _complain(note)
         return outcome.status
+
+
+def missing_extra(error: Exception, extras: Mapping[str, str]) -> str | None:
+    """Return what to install if a module is missing that comes with an extra; None if that is not the matter."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    module = (name or "").partition(".")[0]
+    if module not in extras:
+        return None
+    return f"{module} is not installed, expected: pip install 'compass-abs[{extras[module]}]'"
 
 
 class _VersionAction(argparse.Action):

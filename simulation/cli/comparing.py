@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_ETA = 0.9
 # What the paper compares, and what is ours; the textbook rules are there on demand.
-_COMPARED = ("compass", "exact", "printed", "sifopt", "gfs", "fgd", "cafgd", "mcg", "fft", "drr")
+COMPARED = ("compass", "exact", "printed", "sifopt", "gfs", "fgd", "cafgd", "mcg", "fft", "drr")
 
 
 class ReplayArguments(TraceOptions):
@@ -133,7 +133,8 @@ def _cell(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _scheduler_names(text: str) -> tuple[str, ...]:
+def scheduler_names(text: str) -> tuple[str, ...]:
+    """Return names of schedulers from a text such as gfs,exact."""
     names = tuple(text.split(","))
     known = (*SCHEDULERS, *ALIASES)
     unknown = [name for name in names if name not in known]
@@ -144,7 +145,8 @@ def _scheduler_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _eta(text: str) -> float:
+def share(text: str) -> float:
+    """Return η."""
     try:
         value = float(text)
     except ValueError:
@@ -162,13 +164,13 @@ def _add_arguments(parser: Parser, schedulers: tuple[str, ...]) -> None:
     size.add_argument(
         "--eta",
         metavar="X",
-        type=_eta,
+        type=share,
         help="as many nodes as hold X times the peak demand of the chosen jobs (default: 0.9)",
     )
     cluster.add_argument(
         "--schedulers",
         metavar="A,B,...",
-        type=_scheduler_names,
+        type=scheduler_names,
         default=schedulers,
         help=f"out of {', '.join((*SCHEDULERS, *ALIASES))} (default: {','.join(schedulers)})",
     )
@@ -195,7 +197,7 @@ def _add_run_arguments(parser: Parser) -> None:
 
 
 def _add_compare_arguments(parser: Parser) -> None:
-    _add_arguments(parser, _COMPARED)
+    _add_arguments(parser, COMPARED)
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:

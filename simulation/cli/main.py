@@ -8,6 +8,8 @@ from oracle.cli.program import Program
 from simulation.cli.comparing import COMPARE, RUN
 from simulation.cli.making import CONVERT, SYNTHESIZE
 from simulation.cli.options import EXIT_STATUS_HELP
+from simulation.cli.plotting import PLOT
+from simulation.cli.sweeping import SWEEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +27,7 @@ COMPASS_SIM = Program(
     name="compass-sim",
     description=_DESCRIPTION,
     epilog=_EPILOG,
-    commands=(RUN, COMPARE, SYNTHESIZE, CONVERT),
+    commands=(RUN, COMPARE, SWEEP, PLOT, SYNTHESIZE, CONVERT),
     subject="trace",
     extras={"polars": "simulation", "matplotlib": "simulation", "distributed": "cluster", "torch": "learn"},
 )

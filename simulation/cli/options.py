@@ -79,8 +79,10 @@ def add_trace_arguments(parser: Parser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="name every row that gave no job")
 
 
-def load(options: TraceOptions) -> tuple[LoadedTrace, dict[str, int]]:
+def load(options: TraceOptions, *, all_days: bool = False) -> tuple[LoadedTrace, dict[str, int]]:
     """Return the trace of the options with the jobs they choose, and how many jobs each filter took away.
+
+    With `all_days` the days are left to the caller.
 
     Raises
     ------
@@ -92,7 +94,9 @@ def load(options: TraceOptions) -> tuple[LoadedTrace, dict[str, int]]:
     )
     loaded = load_trace(*options.traces, format=options.trace_format, options=reading, strict=options.strict)
     selection = Selection(
-        pools=None if options.pool is None else frozenset(options.pool), days=options.days, demands=options.demand
+        pools=None if options.pool is None else frozenset(options.pool),
+        days=None if all_days else options.days,
+        demands=options.demand,
     )
     selected = select(loaded.trace, selection)
     if not selected.trace.jobs:

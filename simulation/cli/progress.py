@@ -1,4 +1,4 @@
-"""How far a replay is, in a line on a terminal that is renewed and in the end removed."""
+"""How far a replay or a sweep is, in a line on a terminal that is renewed and in the end removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
     from compass_core import Migration
     from simulation.jobs import TraceJob
     from simulation.schedulers.protocol import Left, Placed
+    from simulation.sweep.cells import Cell
 
 # What takes less is over before anybody has read that it runs.
 _QUIET_S = 1.0
@@ -60,16 +69,47 @@ class ReplayProgress:
         if self._bar is None:
             if time.monotonic() - self._began < _QUIET_S:
                 return
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("jobs"),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            self._bar = _bar("jobs")
             self._bar.add_task(self._scheduler, total=self._jobs)
             self._bar.start()
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self._done)
+
+
+class CellProgress:
+    """Counts the cells of a sweep; it shows nothing where standard error is no terminal."""
+
+    def __init__(self, cells: int) -> None:
+        self._bar: Progress | None = None
+        if cells and sys.stderr is not None and sys.stderr.isatty():
+            self._bar = _bar("cells", TimeRemainingColumn())
+            self._task = self._bar.add_task("", total=cells)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def done(self, cell: Cell) -> None:
+        """Count a finished cell, and name it."""
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=cell.name)
+
+
+def _bar(unit: str, *more: ProgressColumn) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        *more,
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,4 +1,4 @@
-"""What a comparison tells people: one row a scheduler, then in sentences what to know about it."""
+"""What a comparison or a sweep tells people: one row a scheduler, then in sentences what to know about it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from simulation.cli.comparing import Comparison
     from simulation.metrics import ReplayResult
+    from simulation.sweep.cells import Row
 
 _HOUR_S = 3600.0
 
@@ -61,3 +62,39 @@ def _shortcomings(comparison: Comparison) -> Iterator[str]:
                 f"{result.scheduler}: {result.unstarted_jobs:,} of {result.jobs:,} jobs never started; its figures are "
                 "about the others."
             )
+
+
+def sweep_report(summary: Sequence[Row], lines: Sequence[str], screen: Screen) -> str:
+    """Return the summary of a sweep as a table, and the sentences about it."""
+
+    def column(heading: str, name: str, form: str, scale: float = 1.0) -> Column:
+        return Column(heading, [format(row[name] if scale == 1 else float(row[name]) / scale, form) for row in summary])
+
+    columns = [
+        column("scheduler", "scheduler", ""),
+        column("η", "eta", "g"),
+        *([column("cost\ns", "cost_s", "g")] if len({row["cost_s"] for row in summary}) > 1 else []),
+        column("cells", "cells", "d"),
+        column("AJCT\nh", "ajct_s", ".3f", _HOUR_S),
+        column("AFR", "afr", ".4f"),
+        column("AGU", "agu", ".3f"),
+        column("avoidable\nat most", "max_avoidable_partial_nodes", "d"),
+        column("blocked by\nfragmentation h", "fragmentation_blocked_s", ".1f", _HOUR_S),
+        column("migrations", "migrations", ",d"),
+        column("WCC\nρ", "wcc_coverage", ".3f"),
+        column("best\nAFR", "best_afr", "d"),
+        column("best\nAJCT", "best_ajct", "d"),
+        column("best\nAGU", "best_agu", "d"),
+    ]
+    table = draw(columns, screen, total=False)
+    known = [*lines, *_unfinished(summary)]
+    return table + "\n" + "".join(f"{printable(line)}\n" for line in known)
+
+
+def _unfinished(summary: Sequence[Row]) -> Iterator[str]:
+    for row in summary:
+        where = f"{row['scheduler']} at η = {row['eta']:g}"
+        if row["undefined"]:
+            yield f"{where}: its rules say nothing about {row['undefined']:,} arrivals and departures."
+        if row["unstarted_jobs"]:
+            yield f"{where}: {row['unstarted_jobs']:,} jobs never started; its figures are about the others."

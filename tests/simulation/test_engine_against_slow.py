@@ -89,6 +89,7 @@ def compare(fast: Replay, recorder: Recorder, slow: SlowEngine) -> None:
             Cause.UNDEFINED: result.undefined_arrivals,
         }[cause]
         assert counted == sum(why == cause.value for _, why in slow.blocked_jobs), cause
+    assert result.feasible_blocked_jobs == len({name for name, why in slow.blocked_jobs if why != Cause.CAPACITY.value})
     if slow.done:
         compare_integrals(fast, slow)
 

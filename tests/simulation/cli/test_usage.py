@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "compass-sim: expected a command: run, compare, synthesize, convert"),
+        ([], "compass-sim: expected a command: run, compare, sweep, plot, synthesize, convert"),
         (["rum"], "invalid choice: 'rum'"),
         (["run"], "compass-sim run: the following arguments are required: TRACE"),
         (["run", "x", "--nodes", "0"], "--nodes: expected a whole number, 1 or more, got '0'"),
@@ -114,7 +114,7 @@ def test_a_missing_extra(compass_sim: CompassSim, monkeypatch: pytest.MonkeyPatc
     result = compass_sim("synthesize")
     name = module.split(".", maxsplit=1)[0]
     assert (result.status, result.out) == (2, "")
-    assert result.err == f"compass-sim: {name} is not installed, expected: pip install compass-abs[{extra}]\n"
+    assert result.err == f"compass-sim: {name} is not installed, expected: pip install 'compass-abs[{extra}]'\n"
 
 
 def test_a_missing_module_of_no_extra_is_a_fault(

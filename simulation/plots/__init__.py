@@ -1,0 +1,1 @@
+"""Pictures of results: what they show is plain data (`model`), how they look is one style (`drawing`)."""
