@@ -1,0 +1,1 @@
+"""What makes the pages and pictures that are not written by hand."""

@@ -1,0 +1,132 @@
+"""The forms of `sifopt plan -o json`, also with `--resume`."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from docs.making.forms.base import Form, says
+from docs.making.forms.certificates import (
+    Certificate,
+    ChangedNodes,
+    MigrationBranches,
+    MigrationCertificate,
+    MigrationWeights,
+    Solution,
+)
+
+Mode = Literal["checkpoint", "live"]
+
+
+class Move(Form):
+    """One instance goes to another node."""
+
+    step: Annotated[int, says("step, from 1; moves of one step may run at the same time")]
+    job: Annotated[str, says("name of the job")]
+    instance: Annotated[int, says("number of the instance in its job, from 0")]
+    gpus: Annotated[int, says("its demand in GPUs")]
+    from_: Annotated[str, says("node it leaves")] = field(name="from")
+    to: Annotated[str, says("node it goes to")]
+
+
+class Stop(Form):
+    """One instance is stopped so that others can have its GPUs; its own move restarts it."""
+
+    job: Annotated[str, says("name of the job")]
+    instance: Annotated[int, says("number of the instance in its job, from 0")]
+    gpus: Annotated[int, says("its demand in GPUs")]
+    from_: Annotated[str, says("node it is stopped on")] = field(name="from")
+    before_step: Annotated[int, says("step before which it has stopped")]
+
+
+class FrontierPoint(Form):
+    """The fewest migrations for one limit on partial nodes."""
+
+    partial_nodes: Annotated[int, says("partial nodes that may be left")]
+    migrations: Annotated[int, says("moves: attained")]
+    lower_bound: Annotated[int, says("moves: proved")]
+
+
+class PoolEvidence(Form):
+    """What is proved about one pool."""
+
+    pool: Annotated[str, says("name of the pool")]
+    inherent: Annotated[Certificate, says("the fewest partial nodes it can have")]
+    migrations: Annotated[MigrationCertificate, says("the fewest migrations to as many as the plan leaves it")]
+    further: Annotated[
+        tuple[MigrationWeights | MigrationBranches, ...], says("bounds where other plans leave it more or fewer")
+    ]
+
+
+class PoolFrontier(Form):
+    """Why the frontier of one pool is what it is."""
+
+    pool: Annotated[str, says("name of the pool")]
+    plans: Annotated[tuple[tuple[ChangedNodes, ...], ...] | None, says("plans that attain it; null if too many")]
+    arguments: Annotated[tuple[MigrationWeights | MigrationBranches, ...], says("why no plan is cheaper")]
+
+
+class FrontierEvidence(Form):
+    """The evidence for a frontier."""
+
+    pools: Annotated[tuple[PoolFrontier, ...], says("pool by pool")]
+
+
+class PlanEvidence(Form):
+    """The certificates of a plan."""
+
+    pools: Annotated[tuple[PoolEvidence, ...], says("pool by pool")]
+    frontier: Annotated[FrontierEvidence | UnsetType, says("with `--frontier`")] = UNSET
+
+
+class Plan(Form):
+    """Printed by `sifopt plan -o json`. With `--pool` all figures are about that pool."""
+
+    schema: Literal["compass-abs/plan/1"]
+    status: Annotated[Solution, says("`optimal` if no plan within the limits is better")]
+    interrupted: Annotated[bool, says("whether the search was ended by Ctrl-C")]
+    mode: Annotated[Mode, says("what was asked for with `--moves`")]
+    max_partial_nodes: Annotated[int | None, says("limit asked for; null for none")]
+    max_migrations: Annotated[int | None, says("limit asked for, moves; null for none")]
+    max_jobs_disturbed: Annotated[int | None, says("limit asked for, jobs; null for none")]
+    max_per_job_at_once: Annotated[int | None, says("limit asked for, instances; null for none")]
+    protected: Annotated[tuple[str, ...], says("jobs, namespaces and instances that stay")]
+    weights: Annotated[dict[str, int], says("what disturbing a job counts, where not 1")]
+    pool: Annotated[str | None, says("the only pool planned; null for all")]
+    partial_nodes_before: Annotated[int, says("partial nodes now")]
+    partial_nodes_after: Annotated[int, says("partial nodes after the last step: attained")]
+    partial_nodes_lower_bound: Annotated[int, says("the same after every plan within the limits: proved")]
+    empty_nodes_before: Annotated[int, says("empty nodes now")]
+    empty_nodes_after: Annotated[int, says("empty nodes after the last step")]
+    migrations: Annotated[int, says("moves, those to a parking place included: attained")]
+    migrations_lower_bound: Annotated[int, says("moves of every plan that leaves as few partial nodes: proved")]
+    jobs_disturbed: Annotated[int, says("jobs of which an instance moves: attained")]
+    jobs_disturbed_lower_bound: Annotated[int, says("the same for every plan as good: proved")]
+    disturbance: Annotated[int, says("weight of the jobs disturbed: attained")]
+    disturbance_lower_bound: Annotated[int, says("the same for every plan as good: proved")]
+    gpus_copied: Annotated[int, says("GPUs of the instances that move, each counted once")]
+    moves: Annotated[tuple[Move, ...], says("the moves, sorted by step")]
+    live: Annotated[bool, says("whether every move goes into space that is free")]
+    stopped_first: Annotated[tuple[Stop, ...], says("instances that stop before their destination is free")]
+    certificate: Annotated[PlanEvidence, says("the evidence")]
+    frontier: Annotated[tuple[FrontierPoint, ...] | UnsetType, says("with `--frontier`: one point a limit")] = UNSET
+
+
+class Failure(Form):
+    """Why the rest of a plan cannot be carried out."""
+
+    step: Annotated[int, says("step of the plan")]
+    reason: Annotated[str, says("one line")]
+
+
+class Resumption(Form):
+    """Printed by `sifopt plan --resume PLAN -o json`."""
+
+    schema: Literal["compass-abs/resume/1"]
+    holds: Annotated[bool, says("whether the rest can be carried out")]
+    failure: Annotated[Failure | None, says("why not; null if it can")]
+    partial_nodes_now: Annotated[int, says("partial nodes now")]
+    partial_nodes_after: Annotated[int | None, says("partial nodes after the rest; null if that cannot be done")]
+    moves: Annotated[tuple[Move, ...], says("what is left to do")]
+    stopped_first: Annotated[tuple[Stop, ...], says("instances of these that stop first")]
+    done: Annotated[tuple[Move, ...], says("moves that are done")]
+    gone: Annotated[tuple[Move, ...], says("moves of instances that no longer run")]
