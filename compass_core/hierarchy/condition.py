@@ -28,7 +28,7 @@ class TierCondition:
     need, supply
         Fillers that the slots ask for, and the 1-unit instances there are.
     blocks
-        One entry ``(width, asked, offered)`` a power of two 2^j ≤ K, j ≥ 1: how many blocks of 2^j units the slots of
+        One entry ``(width, asked, offered)`` a power of two 2^j < K, j ≥ 1: how many blocks of 2^j units the slots of
         that width or more take up, and how many the hosts offer when as few as can be are in use.
     inherent
         Φ* of the tier while the condition holds: 1 if the units in use leave a remainder modulo K, else 0.

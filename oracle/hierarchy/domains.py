@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from oracle.measurement import Figures
 
-PANELS_NAMED = 16
-"""Panels of a domain up to which its composition condition is stated."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainMeasurement:
@@ -41,7 +38,8 @@ class DomainMeasurement:
         Nodes that name no domain; they are in no figure.
     joint
         By pool, the fewest partial panels and then domains of any arrangement, panels opened and closed as one likes;
-        None where the pool's panels or domains are unlike one another, something cannot move, or time ran out.
+        None where the pool's panels or domains are unlike one another, something cannot move, a panel is
+        over-committed, or time ran out.
     wcc
         By pool, whether the condition of its domains holds (`compass_core.hierarchy.tier_condition`); None where they
         are of several sizes.
@@ -101,16 +99,19 @@ def _joint(found: JointOptimum | None) -> dict[str, int] | None:
 def measure_domains(
     snapshot: Snapshot, *, time_limit: float | None = None, pool: str | None = None
 ) -> DomainMeasurement:
-    """Measure the domains of a snapshot, pool by pool.
+    """Measure the domains of a snapshot, pool by pool; of one that has nodes but no domain there are no figures.
 
     Raises
     ------
     UnknownPoolError
-        `pool` has no node in the snapshot that is in a domain.
+        `pool` has no node in the snapshot.
     """
     deadline = Deadline(time_limit)
     domains = domain_snapshot(snapshot)
-    measurement = measure(domains, time_limit=deadline.seconds_left, pool=pool)
+    if all(node.pool != pool for node in domains.nodes) and any(node.pool == pool for node in snapshot.nodes):
+        measurement = measure(Snapshot.build(nodes=[]))
+    else:
+        measurement = measure(domains, time_limit=deadline.seconds_left, pool=pool)
     pools = [measured.pool for measured in measurement.pools]
     return DomainMeasurement(
         measurement=measurement,
@@ -135,9 +136,7 @@ def domain_snapshot(snapshot: Snapshot) -> Snapshot:
     sizes: Counter[tuple[str, str]] = Counter()
     for name, node in panels.items():
         sizes[node.pool, node.domain or ""] += name in held or name not in stays
-    pools_of = Counter(domain for _, domain in sizes)
-    # a domain that has panels of several pools is a domain in each
-    keys = {(pool, domain): domain if pools_of[domain] == 1 else f"{domain} ({pool})" for pool, domain in sizes}
+    keys = _names(sizes)
     gangs: dict[tuple[str, str], list[str]] = {}
     for name, instances in held.items():
         node = panels[name]
@@ -152,6 +151,22 @@ def domain_snapshot(snapshot: Snapshot) -> Snapshot:
         nodes=[SnapshotNode(name=keys[key], gpus=size, pool=key[0]) for key, size in sizes.items()],
         jobs=[RunningJob(name=name, instances=tuple(instances)) for name, instances in jobs.items()],
     )
+
+
+def _names(domains: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return a name for every pool and domain: a domain that has panels of several pools is a domain in each."""
+    keys = list(domains)
+    pools_of = Counter(domain for _, domain in keys)
+    found = {(pool, domain): domain for pool, domain in keys if pools_of[domain] == 1}
+    taken = set(found.values())
+    for pool, domain in keys:
+        if pools_of[domain] > 1:
+            name = f"{domain} ({pool})"
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            found[pool, domain] = name
+    return found
 
 
 def _usual_sizes(nodes: Iterable[SnapshotNode]) -> dict[str, int]:
@@ -173,7 +188,7 @@ def _held(snapshot: Snapshot, panels: Mapping[str, SnapshotNode]) -> dict[str, l
 def _condition(domains: Snapshot, pool: str, instances: Mapping[int, int]) -> bool | None:
     sizes = {node.gpus for node in domains.nodes if node.pool == pool}
     size = max(sizes, default=0)
-    if len(sizes) != 1 or not 1 <= size <= PANELS_NAMED:
+    if len(sizes) != 1 or not size:
         return None
     return tier_condition([instances.get(panels, 0) for panels in range(1, size + 1)]).holds
 
@@ -185,7 +200,8 @@ def _joint_of_pool(snapshot: Snapshot, domains: Snapshot, pool: str, deadline: D
     tops = [node for node in domains.nodes if node.pool == pool]
     instances = [x for job in snapshot.jobs for x in job.instances if x.node in names]
     alike = len(sizes) == len({node.gpus for node in tops}) == 1 and all(node.schedulable for node in nodes)
-    if not alike or not all(instance.movable for instance in instances):
+    used = snapshot.used_gpus()
+    if not alike or any(used[node.name] > node.gpus for node in nodes) or not all(x.movable for x in instances):
         return None
     (gpus,) = sizes
     inside = Counter(instance.gpus for instance in instances)
@@ -193,8 +209,6 @@ def _joint_of_pool(snapshot: Snapshot, domains: Snapshot, pool: str, deadline: D
     whole = Counter(
         x.gpus for job in domains.jobs if job.name.startswith("job ") for x in job.instances if x.node in in_pool
     )
-    if max(inside, default=0) > gpus:
-        return None
     workload = Workload(
         inside=tuple(inside[demand] for demand in range(1, gpus)),
         whole=tuple(whole[panels] for panels in range(1, tops[0].gpus + 1)),

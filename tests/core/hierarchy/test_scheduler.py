@@ -38,7 +38,21 @@ if TYPE_CHECKING:
     from compass_core import Instance
 
 REPAIRED = (Variant.COMPASS, Variant.EXACT)
-SIZES = [(8, 9), (8, 1), (8, 2), (4, 3), (4, 5), (2, 6), (4, 7), (2, 10), (8, 4), (4, 3, 2), (8, 9, 2), (2, 3, 3)]
+SIZES = [
+    (8, 9),
+    (8, 1),
+    (8, 2),
+    (4, 3),
+    (4, 5),
+    (2, 6),
+    (4, 7),
+    (2, 10),
+    (2, 15),
+    (8, 4),
+    (4, 3, 2),
+    (8, 9, 2),
+    (2, 3, 3),
+]
 BRUTE_FORCE_UP_TO = 14  # units in use: beyond, trying every placement takes too long
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oracle.cli.main import main
 from oracle.hierarchy import domain_snapshot, measure_domains
+from oracle.measurement import UnknownPoolError
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import write_native
 from tests.oracle.hierarchy.every_arrangement import bag, pairs, partial_and_used
@@ -128,6 +129,29 @@ class TestPoolsAndDomains:
             ("A (default)", "default", 2), ("A (small)", "small", 1), ("B", "small", 1)
         }  # fmt: skip
 
+    def test_a_domain_may_be_named_like_a_part_of_another(self) -> None:
+        nodes = [
+            SnapshotNode(name="a", gpus=8, domain="A", pool="p"),
+            SnapshotNode(name="b", gpus=8, domain="A", pool="q"),
+            SnapshotNode(name="c", gpus=8, domain="A (p)", pool="p"),
+        ]
+        found = domain_snapshot(Snapshot.build(nodes=nodes, jobs=[job("x", 8, "a"), job("y", 8, "c")]))
+        assert {(n.name, n.pool) for n in found.nodes} == {("A (p)", "p"), ("A (p)'", "p"), ("A (q)", "q")}
+        assert {(j.name, j.instances[0].node) for j in found.jobs} == {("job x", "A (p)'"), ("job y", "A (p)")}
+
+    def test_a_pool_whose_nodes_name_no_domain(self) -> None:
+        """It exists, and has no figures; a pool without any node is an error."""
+        snapshot = Snapshot.build(nodes=[*panels("A"), SnapshotNode(name="x", gpus=8, pool="loose")])
+        found = measure_domains(snapshot, pool="loose")
+        assert (found.measurement.nodes, found.measurement.pools, found.nodes_without_domain) == (0, (), 1)
+        with pytest.raises(UnknownPoolError, match="'default'"):
+            measure_domains(snapshot, pool="none")
+
+    @pytest.mark.parametrize("beside", [(2,), (8,), (6, 6)])
+    def test_no_joint_optimum_where_a_panel_is_over_committed(self, beside: tuple[int, ...]) -> None:
+        jobs = [job("whole", 8, "A0"), *(job(f"j{n}", gpus, "A0") for n, gpus in enumerate(beside))]
+        assert measure_domains(Snapshot.build(nodes=panels("A"), jobs=jobs)).joint == {"default": None}
+
     def test_nodes_without_domain_are_counted_apart(self) -> None:
         nodes = [*panels("A"), SnapshotNode(name="x", gpus=8)]
         found = measure_domains(Snapshot.build(nodes=nodes, jobs=[job("a", 4, "x")]))
@@ -140,6 +164,15 @@ class TestPoolsAndDomains:
         assert measure_domains(Snapshot.build(nodes=nodes, jobs=eights)).wcc == {"default": False}
         filled = [*eights, job("one", 8, "A8"), job("two", 3, "B8")]
         assert measure_domains(Snapshot.build(nodes=nodes, jobs=filled)).wcc == {"default": True}
+
+    def test_the_condition_of_18_panels(self) -> None:
+        """72 GPUs as 18 nodes of 4: beside an instance of 16 panels two are left, for one of 2 or two of one panel."""
+        nodes = panels("A", "B", size=18, gpus=4)
+        wide = [job(d, 4, *(f"{d}{n}" for n in range(16))) for d in "AB"]
+        assert measure_domains(Snapshot.build(nodes=nodes, jobs=wide)).wcc == {"default": False}
+        filled = [*wide, job("two", 4, "A16", "A17"), job("one", 4, "B16"), job("other", 2, "B17")]
+        found = measure_domains(Snapshot.build(nodes=nodes, jobs=filled))
+        assert (found.wcc, found.measurement.inherent_partial_nodes) == ({"default": True}, 0)
 
     def test_no_condition_where_domains_differ(self) -> None:
         nodes = [*panels("A", size=2), *panels("B", size=3)]
