@@ -25,9 +25,11 @@ the last runs; `compass-prove` settles everything afresh and fails where a statu
 | refuted | there is a counterexample |
 | unknown | not settled |
 
-The proofs speak of nodes of 8 GPUs and of jobs that come and go; C10 also of the default cost, each instance the same.
-That the rules they reason about are the steps of the code is checked exhaustively over what one or two nodes can hold,
-and of whole events by random tests. What z3 settles rests on z3; `compass-prove --second-solver` asks cvc5 too.
+The proofs speak of nodes of 8 GPUs, of one variant from an idle cluster on, and of jobs that come and go; nodes that
+are added, fail or return end in the same two steps, and so does every other event. C10 also speaks of the default cost,
+each instance the same. That the rules the proofs reason about are the steps of the code is checked exhaustively over
+what one or two nodes can hold, and of whole events, the order of the loops included, by random tests. What z3 settles
+rests on z3; `compass-prove --second-solver` asks cvc5 too.
 """
 
 

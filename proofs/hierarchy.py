@@ -150,7 +150,7 @@ class Row:
         None if the rule keeps its bound (Φ ≤ 2, SIF ≤ 2/N, and Φ = Φ*): proved. Else a shortest event list under which
         it does not, with the number of domains.
     tier
-        Whether Φ = Φ* is proved of the rule of the outer tiers.
+        Whether Φ = Φ* is proved of the rule of the outer tiers, hosts being what blocks stand on them.
     """
 
     size: int
@@ -238,7 +238,7 @@ def papers_example() -> str:
 
 
 def d1(effort: Effort) -> Finding:
-    """Settle D1: Φ = Φ* in every tier under its condition, for every number of hosts and every history."""
+    """Settle D1: Φ = Φ* in every outer tier under its condition, for every number of hosts and every history."""
     largest = LARGEST[effort]
     proof = prove_all(bound_lemma(size, exchange_pairs(size), at_most=1) for size in range(1, largest + 1))
     for fault in (fault for size in range(1, BESIDE_CODE[effort] + 1) for fault in blocks_beside_code(size)):

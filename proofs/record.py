@@ -52,6 +52,20 @@ def save(findings: Mapping[str, Finding], effort: Effort, path: Path = RECORD) -
     path.write_bytes(msgspec.json.format(msgspec.json.encode(known), indent=1) + b"\n")
 
 
+def check_writable(path: Path = RECORD) -> None:
+    """Check that the record can be written.
+
+    Raises
+    ------
+    OSError
+        It cannot.
+    """
+    there = path.exists()
+    path.open("ab").close()
+    if not there:
+        path.unlink()
+
+
 def fell(finding: Finding, entry: Entry | None) -> str | None:
     """Return why a finding is worse than its entry, or None if it is not.
 

@@ -7,18 +7,11 @@ every reachable state of small clusters. ``docs/claims.md`` is made from this li
 from __future__ import annotations
 
 from proofs.bounded import compass_reachable, exact_reachable
-from proofs.claim import Claim, Effort, Finding, Status
+from proofs.claim import Claim
+from proofs.hierarchy import d1
 from proofs.packing_faults import p4, p9, p10, p11
 from proofs.printed_faults import p1, p2, p3, p5, p6, p7, p8, p12, p13, p14
-from proofs.unbounded import c1, c2, c3, c4, c5, c6, c7, c8, c9, c10
-
-
-def no_domains_yet(effort: Effort) -> Finding:
-    """Return that D1 is open."""
-    del effort
-    reason = "not attempted: there is no scheduler of panels inside NVLink domains yet to prove it of"
-    return Finding(status=Status.UNKNOWN, method=reason)
-
+from proofs.unbounded import c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11
 
 _PROJECT = (
     Claim(
@@ -87,6 +80,13 @@ _PROJECT = (
         "instances that came or left, whatever N is (proofs.unbounded_migrations.bound).",
         source="docs/scheduling.md",
         settle=c10,
+    ),
+    Claim(
+        id="C11",
+        statement="COMPASS admits a job exactly when slots and ones fit nodes of their own, ⌈W/8⌉ + ⌈P/8⌉ ≤ N: W is "
+        "the total width of all slots, P the 1-GPU instances that no vacancy is left for, the job's own counted in.",
+        source="docs/scheduling.md",
+        settle=c11,
     ),
 )
 
@@ -194,10 +194,10 @@ _PAPER = (
     ),
     Claim(
         id="D1",
-        statement="For domains of K panels the bound of two partial domains holds when the K mod 2 panels that no slot "
-        "can use count as vacancies for fillers.",
-        source="paper, Appendix D, repaired",
-        settle=no_domains_yet,
+        statement="In every tier outside the panels whose hosts have K ≤ 9 units, Φ = Φ* after every event while the "
+        "composition condition of the tier holds, in which units that no slot can use count as vacancies for fillers.",
+        source="paper, Appendix D, repaired; docs/hierarchy.md",
+        settle=d1,
     ),
 )
 

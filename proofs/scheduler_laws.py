@@ -158,7 +158,7 @@ def _measured(scheduler: Scheduler, run: _Run, promise: Promise) -> Iterator[tup
     seen = f"Φ = {measures.partial_nodes}, Φ* = {measures.inherent}, nodes {_told(run.contents)}"
     if isinstance(scheduler, ReportsSif):
         reported = scheduler.sif()
-        if abs(reported - measures.sif) > _ROUNDING:
+        if not abs(reported - measures.sif) <= _ROUNDING:  # so that a NaN is no answer either
             yield Law.MEASURE, f"reported {reported:.4f}, is {measures.sif:.4f}: {seen}"
     promised = promise.avoidable_nodes
     if promised is not None and (measures.wcc or promise.without_wcc) and measures.avoidable > promised:

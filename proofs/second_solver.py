@@ -18,6 +18,15 @@ def second_solver_installed() -> bool:
     return importlib.util.find_spec("cvc5") is not None or shutil.which("cvc5") is not None
 
 
+_LONGEST = 10**9
+"""Milliseconds, twelve days: what solvers keep a limit in holds no more than about twice that."""
+
+
+def milliseconds_of(seconds: float) -> int:
+    """Return a time limit as solvers take it: at least 1, as 0 would be no limit to them."""
+    return max(1, int(min(1000 * seconds, _LONGEST)))
+
+
 def ask_cvc5(text: str, *, seconds: float) -> str:
     """Return what cvc5 answers to an SMT-LIB script: ``unsat``, ``sat``, or whatever it says when it gives up.
 
@@ -26,7 +35,7 @@ def ask_cvc5(text: str, *, seconds: float) -> str:
     SecondSolverMissingError
         It is not installed.
     """
-    milliseconds = int(1000 * seconds)
+    milliseconds = milliseconds_of(seconds)
     if importlib.util.find_spec("cvc5") is not None:
         return _ask_package(text, milliseconds)
     program = shutil.which("cvc5")

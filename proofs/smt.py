@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, cast
 
 from proofs.claim import Counterexample, Finding, Status
-from proofs.second_solver import ask_cvc5
+from proofs.second_solver import ask_cvc5, milliseconds_of
 from proofs.smtlib import script
 from proofs.terms import every, holds
 
@@ -202,7 +202,7 @@ class _Z3(Protocol):
 
 def _ask_z3(lemma: Lemma, asked: Script, session: Session) -> Answer:
     solver = cast("_Z3", importlib.import_module("z3")).SolverFor("QF_LIA")
-    solver.set("timeout", int(1000 * session.seconds_a_query))
+    solver.set("timeout", milliseconds_of(session.seconds_a_query))
     solver.from_string(asked.text)
     started = time.perf_counter()
     outcome = str(solver.check())
@@ -213,7 +213,10 @@ def _ask_z3(lemma: Lemma, asked: Script, session: Session) -> Answer:
     if outcome == "unsat":
         return Answer(Verdict.PROVED)
     if outcome != "sat":
-        return Answer(Verdict.UNKNOWN, reason=solver.reason_unknown())
+        reason = solver.reason_unknown()
+        if "interrupted" in reason:
+            raise KeyboardInterrupt  # z3 takes Ctrl-C for itself, and would have the next lemma begin
+        return Answer(Verdict.UNKNOWN, reason=reason)
     model = solver.model()
     # z3 also lists some of the script's definitions
     known = [declaration for declaration in model.decls() if declaration.name() in asked.variables]

@@ -1,4 +1,4 @@
-"""What settles C1 to C10: for each claim the lemmas that make it up, and what is checked of the code beside them."""
+"""What settles C1 to C11: for each claim the lemmas that make it up, and what is checked of the code beside them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from proofs.soundness import REPAIRED, faulty_rules, left_mixed, node_shapes, st
 from proofs.terms import value
 from proofs.tightness import tightness
 from proofs.unbounded_admission import admission
+from proofs.unbounded_apart import admission_apart, rules_that_mix
 from proofs.unbounded_closed_form import COUNTS, attained, fewest_partial_nodes, lower_bounds, under_the_condition
 from proofs.unbounded_compaction import (
     no_filler_needed,
@@ -22,6 +23,7 @@ from proofs.unbounded_compaction import (
     separation,
     two_open_nodes,
     witness,
+    witness_is_inevitable,
 )
 from proofs.unbounded_migrations import HEIGHTS, BoundExceededError, bound, measured, rests, short_merges
 
@@ -90,8 +92,9 @@ def c4(effort: Effort) -> Finding:
     if reached.status is not Status.PROVED:
         return reached
     return _settled(
-        chain(two_open_nodes(), witness()),
-        "C3, as Φ* is not negative; the witness {4}, {1, 1, 1, 1} over unbounded counters, by z3",
+        chain(two_open_nodes(), witness(), witness_is_inevitable()),
+        "C3, as Φ* is not negative; {4}, {1, 1, 1, 1} is what COMPASS makes of these jobs on two nodes or more, over "
+        "unbounded counters, by z3",
         *reached.details,
     )
 
@@ -189,4 +192,17 @@ def c10(effort: Effort) -> Finding:
         "a potential that every merge lowers by what it moves, checked over all pairs of nodes; what it comes to after "
         "an event by z3",
         *details,
+    )
+
+
+def c11(effort: Effort) -> Finding:
+    """Settle C11: COMPASS admits by what slots and ones need on nodes of their own."""
+    del effort
+    mixing = next(rules_that_mix(), None)
+    if mixing is not None:
+        return Finding(status=Status.UNKNOWN, method="a step that should keep nodes apart does not", details=(mixing,))
+    return _settled(
+        admission_apart(),
+        "Place instance by instance: one that fits apart has a host, and where a 3 has none it goes beside the fillers "
+        "of the next; by z3",
     )

@@ -141,3 +141,17 @@ def witness(state: Looks = WITNESS) -> Iterator[Lemma]:
     yield Lemma("the witness satisfies WCC", composed(COUNTERS), given)
     avoidable = equal(partial(COUNTERS), 2) & equal(used(COUNTERS), CAPACITY)
     yield Lemma("the witness has two partial nodes and 8 GPUs in use", avoidable, given)
+
+
+def witness_is_inevitable(pairs: Collection[Looks] | None = None) -> Iterator[Lemma]:
+    """Yield: for every N ≥ 2, while a 4 and four 1 are all that runs (C11 admits them), two nodes are partial."""
+    given = (
+        *settled(Variant.COMPASS, pairs),
+        *other_mixed_looks(),
+        equal(summed(COUNTERS, lambda kind: kind.widths.count(4)), 1),
+        equal(summed(COUNTERS, lambda kind: len(kind.widths)), 1),
+        equal(summed(COUNTERS, lambda kind: kind.balance), -4),
+        nodes(COUNTERS) >= 2,
+    )
+    avoidable = equal(partial(COUNTERS), 2) & equal(used(COUNTERS), CAPACITY)
+    yield Lemma("a 4 and four 1 always leave two partial nodes", avoidable, given)

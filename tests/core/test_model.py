@@ -110,3 +110,14 @@ class TestNode:
 
     def test_refuses_what_does_not_fit(self) -> None:
         assert Node.of(4, [Instance("a", 0, 3)]).with_instance(Instance("b", 0, 2)) is None
+
+
+def test_a_node_whose_slots_ask_for_more_than_it_has_is_not_open() -> None:
+    """{3, 3, 2} fits 8 GPUs and its slots reserve 10: there is nothing to merge into it."""
+    shape = shape_of(8, (3, 3, 2))
+    assert (shape.used, shape.reserved, shape.room) == (8, 10, -2)
+    assert not shape.open
+
+
+def test_a_shape_tells_what_it_holds_and_not_how_it_is_looked_up() -> None:
+    assert "_hash" not in repr(shape_of(8, (4,)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from compass_core import (
     ClusterState,
+    Instance,
     InvariantViolation,
     Job,
     Variant,
@@ -19,17 +20,19 @@ from compass_core import (
     depart,
     remove,
 )
+from compass_core.draft import every_move_counts_one
 from compass_core.fragmentation import reserved_gpus
 from proofs import counters
 from proofs.abstract_events import abstract, arrived, departed, removed, settled
 from proofs.abstraction import CAPACITY, DEMANDS, KINDS, Kind, filling, holdings, looks, merging, placing, width_of
 from proofs.counters import COUNTERS
 from proofs.soundness import REPAIRED, faulty_rules, left_mixed, node_shapes, steps_beyond_rules, surely_merged
-from proofs.strategies import Arrival, Departure, Event, Region, cluster_states, event_lists, jobs
+from proofs.strategies import Region, cluster_states, event_lists, jobs
 from proofs.terms import every, holds, value
 from proofs.unbounded_admission import reserved_with
 from proofs.unbounded_compaction import other_mixed_looks
 from proofs.unbounded_compaction import settled as settled_premises
+from tests.core.referee import Referee
 
 VARIANTS = st.sampled_from(REPAIRED)
 STATES = cluster_states(max_nodes=3, region=Region.EXTENDED)
@@ -131,33 +134,29 @@ class TestRulesAlone:
 
 
 def numbers_of(state: ClusterState) -> dict[str, int]:
-    """Return the values of the counters in a state."""
+    """Return the values of the counters in a state: of its nodes that are online."""
     found = {kind.name: 0 for kind in KINDS}
-    for kind in abstract(state):
-        found[kind.name] += 1
+    for index, node in enumerate(state.nodes):
+        if state.is_online(index):
+            found[Kind.of(node.shape.demands).name] += 1
     return found
 
 
 class TestPremises:
     """What the lemmas are given of every settled state holds of the code's, and their words mean what the code's do."""
 
-    @given(events=event_lists(max_events=20, max_instances=5), nodes=st.integers(1, 5), variant=VARIANTS)
-    def test_after_every_event(self, events: tuple[Event, ...], nodes: int, variant: Variant) -> None:
+    @given(data=st.data(), variant=VARIANTS, nodes=st.integers(1, 5), dear=st.sampled_from((0, 1, 3)))
+    def test_after_every_event(self, data: st.DataObject, variant: Variant, nodes: int, dear: int) -> None:
+        # Events of nodes too, and instances that cost more or less to move: the lemmas say the same of both.
         given = every((*settled_premises(variant), *(other_mixed_looks() if variant is Variant.COMPASS else ())))
-        state = ClusterState.empty(nodes=nodes)
-        running: set[str] = set()
-        for event in events:
-            match event:
-                case Arrival(job):
-                    out = arrive(state, job, variant=variant)
-                    running |= {job.name} if out.admitted else set()
-                case Departure(name) if name in running:
-                    out = depart(state, name, variant=variant)
-                    running.remove(name)
-                case _:
-                    continue
-            state = out.state
-            assert holds(given, numbers_of(state))
+
+        def cost(instance: Instance) -> float:
+            return float(instance.index * dear % 4)
+
+        referee = Referee(variant, nodes, migration_cost=cost if dear else every_move_counts_one)
+        for event in data.draw(event_lists(max_events=20, max_instances=5, nodes=nodes)):
+            referee.play(event)
+            assert holds(given, numbers_of(referee.state))
 
     @given(state=STATES)
     def test_words(self, state: ClusterState) -> None:

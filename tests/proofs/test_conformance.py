@@ -161,6 +161,30 @@ class TestEachLaw:
         always = Promise(avoidable_nodes=0, without_wcc=True)
         assert check_scheduler(OurScheduler(), always, exhaustive_events=1, lists=40).failure(Law.BOUND) is not None
 
+    def test_what_is_no_number_is_no_answer(self) -> None:
+        class NoNumber(Faulty):
+            def sif(self) -> float:
+                return float("nan")
+
+        assert check_scheduler(NoNumber(), lists=1, exhaustive_events=1).failure(Law.MEASURE) is not None
+
+    def test_what_is_seen_once_is_told_with_its_list(self) -> None:
+        class Once(Faulty):
+            calls = 0
+
+            def placement(self) -> dict[str, list[int]]:
+                self.calls += 1
+                found = super().placement()
+                return found if self.calls != 40 else {name: [99] * len(homes) for name, homes in found.items()}
+
+        (failure,) = check_scheduler(Once(), lists=10, exhaustive_events=0).failures
+        assert not failure.again
+        assert len(parse_events(failure.events)) == failure.broken.at + 1
+        assert "99" in failure.broken.detail
+        assert "played once more it does not break the law" in str(
+            check_scheduler(Once(), lists=10, exhaustive_events=0)
+        )
+
 
 class TestReport:
     def test_ours_keep_what_they_promise(self) -> None:

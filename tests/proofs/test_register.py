@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ class TestRegister:
     def test_ids(self) -> None:
         ids = [one.id for one in REGISTER]
         assert len(ids) == len(set(ids))
-        wanted = {f"C{n}" for n in range(1, 11)} | {f"P{n}" for n in range(1, 15)} | {"D1"}
+        wanted = {f"C{n}" for n in range(1, 12)} | {f"P{n}" for n in range(1, 15)} | {"D1"}
         assert wanted <= set(ids)
 
     def test_statements_are_sentences(self) -> None:
@@ -65,7 +66,7 @@ class TestRegister:
                 assert entry.bound is None or entry.status in {Status.CHECKED, Status.TESTED, Status.REFUTED}
                 assert (entry.status is Status.REFUTED) == (entry.counterexample is not None)
 
-    @pytest.mark.parametrize("name", ["C1", "C3", "C5", "C6", "C7", "P4", "P11", "D1"])
+    @pytest.mark.parametrize("name", ["C1", "C3", "C5", "C6", "C7", "C11", "P4", "P11", "D1"])
     def test_the_record_is_what_the_quick_claims_come_to(self, name: str) -> None:
         finding = next(one for one in REGISTER if one.id == name).settle(Effort.QUICK)
         assert Entry.of(finding) == record.load()[Effort.QUICK][name]
@@ -201,6 +202,9 @@ class TestCommand:
             (["--claim", "C99"], "--claim C99: expected one of C1, P1, R1"),
             (["--quick", "--full"], "not allowed with"),
             (["--time-limit", "0"], "positive number of seconds"),
+            (["--time-limit", "nan"], "positive number of seconds"),
+            (["--time-limit", "inf"], "positive number of seconds"),
+            (["--time-limit", "soon"], "positive number of seconds, got 'soon'"),
             (["-o", "csv"], "invalid choice"),
         ],
     )
@@ -248,9 +252,34 @@ class TestCommand:
     def test_record(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = tmp_path / "record.json"
         monkeypatch.setattr(record.save, "__defaults__", (path,))
+        monkeypatch.setattr(record.check_writable, "__defaults__", (path,))
         outcome = cli.run(["--record"], [claim("C1", UNKNOWN)], self.KNOWN)
         assert outcome.status == ExitStatus.DONE
         assert msgspec.json.decode(path.read_bytes()) == {"quick": {"C1": {"status": "unknown", "method": "gave up"}}}
+
+    def test_a_record_that_cannot_be_written_is_found_before_the_proofs(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def settle(_: Effort) -> Finding:
+            raise AssertionError
+
+        monkeypatch.setattr(record.check_writable, "__defaults__", (tmp_path / "nowhere" / "record.json",))
+        with pytest.raises(OSError, match="nowhere"):
+            cli.run(["--record"], [claim("C1", settle)], self.KNOWN)
+
+    def test_interrupted(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        def interrupt(_: Effort) -> Finding:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(cli, "REGISTER", (claim("C1", interrupt),))
+        assert cli.main([]) == 130
+        assert capsys.readouterr() == ("", "compass-prove: interrupted\n")
+
+    def test_a_terminal_that_lacks_letters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        written = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+        assert cli.main(["--claim", "P4"]) == 0
+        assert rb"D({4}) = 8 \u2212 4" in written.getvalue()
 
     def test_docs(self, tmp_path: Path) -> None:
         outcome = cli.run(["--write-docs", str(tmp_path / "claims.md")], self.REGISTER, self.KNOWN)
@@ -258,5 +287,5 @@ class TestCommand:
         assert "| [C1](#c1) | proved |" in (tmp_path / "claims.md").read_text(encoding="utf-8")
 
     def test_main_on_the_register(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["--claim", "P4", "--claim", "D1", "-o", "json"]) == 0
-        assert [row["status"] for row in json.loads(capsys.readouterr().out)["claims"]] == ["refuted", "unknown"]
+        assert cli.main(["--claim", "C5", "--claim", "P4", "-o", "json"]) == 0
+        assert [row["status"] for row in json.loads(capsys.readouterr().out)["claims"]] == ["proved", "refuted"]

@@ -8,7 +8,7 @@ import pytest
 
 from proofs import smt
 from proofs.claim import Status
-from proofs.second_solver import SecondSolverMissingError, ask_cvc5, second_solver_installed
+from proofs.second_solver import SecondSolverMissingError, ask_cvc5, milliseconds_of, second_solver_installed
 from proofs.smt import Answer, DisagreementError, Session, Verdict, prove, prove_all, use_session
 from proofs.smtlib import Lemma
 from proofs.terms import equal, every, variable
@@ -43,6 +43,25 @@ def test_gave_up_is_unknown() -> None:
         answer = prove(HARD)
     assert answer.verdict is Verdict.UNKNOWN
     assert answer.reason
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(1e-9, 1), (0.25, 250), (120.0, 120_000), (1e300, 10**9)])
+def test_limits_are_what_solvers_take(seconds: float, limit: int) -> None:
+    assert milliseconds_of(seconds) == limit
+
+
+def test_an_interrupted_solver_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # z3 takes Ctrl-C for itself and gives up on the lemma it is at: the next must not begin.
+    def check(_: object) -> str:
+        return "unknown"
+
+    def reason(_: object) -> str:
+        return "interrupted from keyboard"
+
+    monkeypatch.setattr("z3.Solver.check", check)
+    monkeypatch.setattr("z3.Solver.reason_unknown", reason)
+    with pytest.raises(KeyboardInterrupt):
+        prove(TRUE)
 
 
 class TestProof:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compass_core import ClusterState, Job, Variant, arrive
-from proofs import unbounded
+from proofs import tightness, unbounded
 from proofs.abstraction import EMPTY, KINDS, Kind, Looks, filling, looks, merging
 from proofs.claim import Effort, Status
 from proofs.counters import COUNTED, COUNTERS, composed, enabled, nodes, opened, partial, saturated, updated
@@ -28,7 +28,9 @@ from proofs.unbounded_compaction import (
     settled,
     two_open_nodes,
     witness,
+    witness_is_inevitable,
 )
+from proofs.unbounded_migrations import rests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +85,24 @@ class TestNotVacuous:
     def test_exchanges_are_needed(self, demand: int) -> None:
         stuck = next(lemma for lemma in admission() if lemma.label.startswith(f"if {demand} GPUs find no host, one"))
         assert prove(Lemma("none", NEVER, stuck.given)).verdict is Verdict.REFUTED
+
+    def test_every_premise_can_be_met(self) -> None:
+        lemmas = (
+            *separation(), *two_open_nodes(), *no_filler_needed(), *one_open_node(), *witness(),
+            *witness_is_inevitable(), *tightness.lemmas(), *rests(Variant.COMPASS), *rests(Variant.EXACT),
+        )  # fmt: skip
+        for lemma in lemmas:
+            assert prove(Lemma("none", NEVER, lemma.given)).verdict is Verdict.REFUTED, lemma.label
+
+    def test_what_no_exchange_is_needed_for(self) -> None:
+        """Of C7: that a 1, 2, 4 or 8 has a host is to say that nothing meets the premise; a 3 and a 7 have one too."""
+        empty = {x.label for x in admission() if prove(Lemma("none", NEVER, x.given)).verdict is Verdict.PROVED}
+        assert {label for label in empty if "fits by what is reserved" in label} == {
+            f"an instance of {demand} GPUs that fits by what is reserved has a host" for demand in (1, 2, 4, 8)
+        }
+        exchanges = {label for label in empty if "fits by" not in label}
+        assert all(" 3 GPUs" in label or " 7 GPUs" in label or "n2_o1" in label for label in exchanges)
+        assert not any(" 5 GPUs" in label for label in exchanges)
 
     def test_exchanges_have_targets(self) -> None:
         for lemma in exchange_has_a_target():
@@ -154,6 +174,14 @@ class TestCompass:
 
     def test_the_witness(self) -> None:
         assert verdict(witness()) is Verdict.PROVED
+
+    def test_the_witness_is_what_any_cluster_makes_of_these_jobs(self) -> None:
+        assert verdict(witness_is_inevitable()) is Verdict.PROVED
+        (lemma,) = witness_is_inevitable()
+        assert prove(Lemma("none", NEVER, lemma.given)).verdict is Verdict.REFUTED
+        # A Compact that forgets to merge pools would leave more of them partial.
+        forgotten = without(Variant.COMPASS, looks((Kind((), -1), Kind((), -3))))
+        assert verdict(witness_is_inevitable(forgotten)) is Verdict.REFUTED
 
     @pytest.mark.parametrize("other", [Kind((), -6), Kind((2,), 0), Kind((), -3)])
     def test_other_states_are_no_witness(self, other: Kind) -> None:
