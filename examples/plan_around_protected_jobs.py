@@ -4,7 +4,7 @@ Names to protect may be jobs, namespaces (`team/*`) or single instances (`job:0`
 plan is checked again, without a solver; the status is 1 if one fails or the plan is not proved to be the best.
 
     $ python examples/plan_around_protected_jobs.py examples/snapshots/native.json sweep speech:0
-    step 1: embed:0, 1 GPUs: l40s-2 -> l40s-4
+    step 1: embed:0, 1 GPU: l40s-2 -> l40s-4
     step 1: finetune-chat:1, 4 GPUs: h100-2 -> h100-3
     step 1: ocr:0, 2 GPUs: l40s-1 -> l40s-0
     step 1: retrieval:0, 2 GPUs: a100-2 -> a100-0
@@ -29,7 +29,8 @@ def main(path: str, *protected: str) -> int:
     snapshot = load_snapshot(path)
     spared, free = plan(snapshot, protected=protected), plan(snapshot)
     for move in spared.moves:
-        print(f"step {move.step}: {move.job}:{move.instance}, {move.gpus} GPUs: {move.source} -> {move.destination}")
+        gpus = f"{move.gpus} GPU{'s'[: move.gpus > 1]}"
+        print(f"step {move.step}: {move.job}:{move.instance}, {gpus}: {move.source} -> {move.destination}")
     best = spared.status is Status.OPTIMAL
     print(f"partial nodes: {spared.partial_nodes_before} -> {spared.partial_nodes_after}", end=", ")
     print(f"{spared.migrations} moves, {'proved to be' if best else 'perhaps not'} the best")
@@ -42,4 +43,4 @@ def main(path: str, *protected: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) > 1 else __doc__)

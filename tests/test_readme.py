@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from oracle.cli.main import main
 
 ROOT = Path(__file__).parents[1]
+SHELL = shutil.which("sh") or ""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -40,6 +43,29 @@ def test_the_code_runs() -> None:
     assert re.fullmatch(r"\d+ partial nodes, \d+ of them inherent", lines[0])
     assert lines[-1] == "2"
     assert result.stderr == ""
+
+
+def test_the_code_of_the_scheduler_runs() -> None:
+    code = block_after("the scheduler's code is run by the tests")
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("[0, 0, 0] ()\n", "")
+
+
+@pytest.mark.skipif(not SHELL, reason="the commands are for a shell")
+def test_the_commands_run_as_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    result = subprocess.run(
+        [SHELL, "-eu", "-c", block_after("these commands are run by the tests")],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": search},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "can start after" in result.stdout
+    assert (tmp_path / "plan.svg").exists()
 
 
 def test_every_link_leads_somewhere() -> None:

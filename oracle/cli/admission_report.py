@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.command import printable, skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
-from oracle.cli.moves import count, listed
 from oracle.cli.tables import draw
+from oracle.cli.words import count, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.command import printable
 from oracle.cli.tables import Column, Screen, draw
+from oracle.cli.words import at_least, inherent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,22 +37,13 @@ def _columns(domains: DomainMeasurement) -> list[Column]:
         column("panels", lambda of: f"{of.gpus}"),
         column("in use", lambda of: f"{of.used_gpus}"),
         column("partial\nΦ", lambda of: f"{of.partial_nodes}"),
-        column("inherent\nΦ*", _inherent),
-        column("avoidable\nΦ-Φ*", lambda of: f"{_at_least(of)}{of.avoidable_partial_nodes}", attention=avoidable),
-        column("SIF", lambda of: f"{_at_least(of)}{of.sif:.3f}", attention=avoidable),
+        column("inherent\nΦ*", inherent),
+        column("avoidable\nΦ-Φ*", lambda of: f"{at_least(of)}{of.avoidable_partial_nodes}", attention=avoidable),
+        column("SIF", lambda of: f"{at_least(of)}{of.sif:.3f}", attention=avoidable),
         Column("WCC", [_yes(value) for value in conditions], _yes(None if None in conditions else all(conditions))),
         column("empty\ndomains", lambda of: f"{of.empty_nodes}"),
         column("largest\nfree block", lambda of: f"{of.largest_free_block}"),
     ]
-
-
-def _inherent(figures: Figures) -> str:
-    lowest, attained = figures.inherent_lower_bound, figures.inherent_partial_nodes
-    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
-
-
-def _at_least(figures: Figures) -> str:
-    return "" if figures.inherent_lower_bound == figures.inherent_partial_nodes else ">="
 
 
 def _yes(value: bool | None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.moves import count, listed
 from oracle.cli.tables import Column
+from oracle.cli.words import count, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What commands that answer with moves share: their options, and lists in words."""
+"""The options that commands which answer with moves share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from oracle.cli.command import SnapshotOptions
 from oracle.cli.values import positive_number, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from oracle.cli.command import Parser
-
-# Enough to see what kind of thing it is; -v lists all.
-MAX_LISTED = 5
 
 
 class MoveOptions(SnapshotOptions):
@@ -59,15 +54,3 @@ def add_move_arguments(parser: Parser) -> None:
         type=seconds,
         help="give up after S seconds, such as 10; the best found by then is printed, with its bounds",
     )
-
-
-def listed(items: Sequence[str], *, verbose: bool) -> str:
-    """Return the first few items, or all."""
-    if verbose or len(items) <= MAX_LISTED:
-        return ", ".join(items)
-    return f"{', '.join(items[:MAX_LISTED])} and {len(items) - MAX_LISTED} more (-v lists them)"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

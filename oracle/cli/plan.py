@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, skipped_notes
-from oracle.cli.moves import MoveOptions, add_move_arguments, count
+from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.picture import written
 from oracle.cli.resume import resume_plan
 from oracle.cli.solving import solve
 from oracle.cli.values import weight, whole_number
+from oracle.cli.words import count
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from oracle.cli.command import Parser
     from oracle.plan_frontier import PlanFrontier
@@ -185,6 +186,8 @@ def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
     weighed = [job for job, _ in options.weights or ()]
     if twice := next((job for job in weighed if weighed.count(job) > 1), None):
         parser.error(f"argument --weight: expected one weight a job, and {twice!r} is given two")
+    if options.plot is not None and Path(options.plot).suffix.lower() not in {"", ".svg"}:
+        parser.error(f"argument --plot: expected a name such as plan.svg, because SVG is written, got {options.plot!r}")
     if options.resume is None:
         return plan_snapshot(options)
     if options.frontier or any(getattr(options, name) is not None for name in _MAKING):

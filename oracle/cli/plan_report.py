@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.command import printable, skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
-from oracle.cli.moves import count
 from oracle.cli.tables import Column, draw
+from oracle.cli.words import count
+from oracle.pool_part import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,12 +54,21 @@ def _gain(found: Plan) -> Iterator[str]:
     where = "" if found.asked.pool is None else f" in pool {found.asked.pool}"
     if not found.moves:
         yield f"Nothing to move{where}: {count(before, 'partial node')}, {found.empty_nodes_before} empty."
+        yield from _fixed(found)
         return
     gained = found.empty_nodes_after - found.empty_nodes_before
     yield (
         f"{count(found.migrations, 'move')} in {count(found.steps, 'step')}{where}: partial nodes {before} -> {after}, "
         f"empty nodes {found.empty_nodes_before} -> {found.empty_nodes_after} ({gained:+d})."
     )
+
+
+def _fixed(found: Plan) -> Iterator[str]:
+    """Yield how many instances stay because they have to: else "nothing to move" looks like a good cluster."""
+    part = part_of(found.snapshot, found.asked.pool).snapshot
+    movable = [instance.movable for job in part.jobs for instance in job.instances]
+    if found.partial_nodes_before and not all(movable):
+        yield f"Immovable or protected: {movable.count(False)} of {count(len(movable), 'instance')}."
 
 
 def _proof(found: Plan) -> Iterator[str]:

@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING
 from oracle.certificate import Status
 from oracle.cli.command import printable, skipped_notes
 from oracle.cli.tables import Column, Screen, draw
+from oracle.cli.words import at_least, count, inherent, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from oracle.measurement import Figures, Measurement
     from oracle.snapshots.model import PendingJob, Snapshot
 
-# Enough to see what kind of thing it is; -v lists all.
-_MAX_LISTED = 5
-
 
 def report(measurement: Measurement, snapshot: Snapshot, screen: Screen, *, verbose: bool) -> str:
     """Return the table and the sentences about it."""
-    limit = None if verbose else _MAX_LISTED
     sentences = [
         _gain(measurement),
         *_bounds(measurement),
         *_fixed(measurement),
-        *_overcommitted(measurement, snapshot, limit),
-        *_waiting(measurement, snapshot, limit),
+        *_overcommitted(measurement, snapshot, verbose=verbose),
+        *_waiting(measurement, snapshot, verbose=verbose),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
     return draw(_columns(measurement), screen) + "\n" + "".join(f"{printable(line)}\n" for line in sentences)
@@ -43,22 +40,13 @@ def _columns(measurement: Measurement) -> list[Column]:
         column("GPUs", lambda of: f"{of.gpus}"),
         column("used", lambda of: f"{of.used_gpus}"),
         column("partial\nΦ", lambda of: f"{of.partial_nodes}"),
-        column("inherent\nΦ*", _inherent),
-        column("avoidable\nΦ-Φ*", lambda of: f"{_at_least(of)}{of.avoidable_partial_nodes}", attention=avoidable),
-        column("SIF", lambda of: f"{_at_least(of)}{of.sif:.3f}", attention=avoidable),
+        column("inherent\nΦ*", inherent),
+        column("avoidable\nΦ-Φ*", lambda of: f"{at_least(of)}{of.avoidable_partial_nodes}", attention=avoidable),
+        column("SIF", lambda of: f"{at_least(of)}{of.sif:.3f}", attention=avoidable),
         column("WCC", lambda of: "yes" if of.wcc else "no"),
         column("empty\nnodes", lambda of: f"{of.empty_nodes}"),
         column("largest\nfree block", lambda of: f"{of.largest_free_block}"),
     ]
-
-
-def _inherent(figures: Figures) -> str:
-    lowest, attained = figures.inherent_lower_bound, figures.inherent_partial_nodes
-    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
-
-
-def _at_least(figures: Figures) -> str:
-    return "" if figures.inherent_lower_bound == figures.inherent_partial_nodes else ">="
 
 
 def _gain(measurement: Measurement) -> str:
@@ -68,9 +56,9 @@ def _gain(measurement: Measurement) -> str:
     if partial == 0:
         return "No node is partly used."
     if avoidable == 0:
-        return f"No partial node is {'known to be ' if _at_least(measurement) else ''}avoidable."
+        return f"No partial node is {'known to be ' if at_least(measurement) else ''}avoidable."
     return (
-        f"{_at_least(measurement)}{avoidable} of the {_count(partial, 'partial node')} could be avoided: "
+        f"{at_least(measurement)}{avoidable} of the {count(partial, 'partial node')} could be avoided: "
         "moving running instances can leave "
         f"{measurement.inherent_partial_nodes} partial and {measurement.empty_nodes_after} empty "
         f"({measurement.empty_nodes} empty now)."
@@ -87,38 +75,29 @@ def _fixed(measurement: Measurement) -> Iterator[str]:
     if measurement.ideal_partial_nodes < measurement.inherent_lower_bound:
         yield (
             f"Without closed nodes and immovable instances {measurement.ideal_partial_nodes} partial would do, "
-            f"instead of {_inherent(measurement)}."
+            f"instead of {inherent(measurement)}."
         )
     if measurement.unschedulable_nodes:
-        closed = _count(measurement.unschedulable_nodes, "node")
+        closed = count(measurement.unschedulable_nodes, "node")
         yield f"Closed to new instances, counted as found: {closed}."
 
 
-def _overcommitted(measurement: Measurement, snapshot: Snapshot, limit: int | None) -> Iterator[str]:
+def _overcommitted(measurement: Measurement, snapshot: Snapshot, *, verbose: bool) -> Iterator[str]:
     if measurement.overcommitted:
         used = snapshot.used_gpus()
         gpus = {node.name: node.gpus for node in snapshot.nodes}
         names = [f"{name} ({used[name]} in use, {gpus[name]} offered)" for name in measurement.overcommitted]
-        yield f"Overcommitted, counted as full: {_listed(names, limit)}."
+        yield f"Overcommitted, counted as full: {listed(names, verbose=verbose)}."
 
 
-def _waiting(measurement: Measurement, snapshot: Snapshot, limit: int | None) -> Iterator[str]:
+def _waiting(measurement: Measurement, snapshot: Snapshot, *, verbose: bool) -> Iterator[str]:
     measured = {pool.pool for pool in measurement.pools}
     others = set(snapshot.pools) - measured
     jobs = [job for job in snapshot.pending if job.pool not in others]
     if jobs:
-        yield f"Waiting: {_count(len(jobs), 'job')}: {_listed([_demand(job) for job in jobs], limit)}."
+        yield f"Waiting: {count(len(jobs), 'job')}: {listed([_demand(job) for job in jobs], verbose=verbose)}."
 
 
 def _demand(job: PendingJob) -> str:
     where = "any pool" if job.pool is None else job.pool
     return f"{job.name} ({job.instances}x{job.gpus_per_instance} GPUs, {where})"
-
-
-def _listed(items: Sequence[str], limit: int | None) -> str:
-    shown = ", ".join(items[:limit])
-    return shown if limit is None or len(items) <= limit else f"{shown} and {len(items) - limit} more (-v lists them)"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,13 +6,14 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from oracle.cli.command import ExitStatus, Outcome, printable, skipped_notes
-from oracle.cli.moves import MoveOptions, count
+from oracle.cli.words import count
 from oracle.snapshots.document import decode_json, read_document
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from oracle.cli.moves import MoveOptions
     from oracle.resumption import Resumption, StoredPlan
 
 SCHEMA = "compass-abs/resume/1"

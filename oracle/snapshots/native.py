@@ -120,7 +120,7 @@ class NativeSnapshot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class _Version(msgspec.Struct):
-    schema: object = None
+    schema: object = msgspec.UNSET
 
 
 def read_native(document: Document) -> Snapshot:
@@ -192,6 +192,8 @@ def _decode(document: Document) -> NativeSnapshot:
 
 
 def _check_version(document: Document, found: object) -> None:
+    if found is msgspec.UNSET:
+        raise document.error("schema", f"is missing, expected {SCHEMA!r}")
     if isinstance(found, str) and found != SCHEMA:
         raise document.error("schema", f"expected {SCHEMA!r}, got {shown(found)}")
 

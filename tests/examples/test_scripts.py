@@ -60,6 +60,14 @@ def test_it_prints_what_its_docstring_shows(script: Path, tmp_path: Path) -> Non
     assert list(map(settled, result.stdout.splitlines())) == list(map(settled, lines))
 
 
+@pytest.mark.parametrize("name", ["drain_a_node", "plan_around_protected_jobs", "replay_and_plot"])
+def test_without_arguments_it_says_how_it_is_used(name: str, tmp_path: Path) -> None:
+    result = run(tmp_path, f"examples/{name}.py")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"$ python examples/{name}.py " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 class TestMeasureInCi:
     """The status says whether a pool is above the limit."""
 

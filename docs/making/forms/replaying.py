@@ -16,7 +16,7 @@ class Replay(Form):
     refused_jobs: Annotated[int, says("jobs larger than the cluster")]
     unstarted_jobs: Annotated[int, says("jobs that never started although nothing else was to come")]
     events: Annotated[int, says("arrivals and departures carried out")]
-    span_s: Annotated[float, says("first submission to last completion, seconds")]
+    span_s: Annotated[float, says("first submission to last completion, or last submission if jobs never start, s")]
     submission_span_s: Annotated[float, says("first to last submission, seconds")]
     afr: Annotated[float, says("time average of SIF, from 0 to 1")]
     partial_share: Annotated[float, says("time average of Φ/N")]
@@ -61,6 +61,7 @@ class Replay(Form):
     migration_cost_s: Annotated[float, says("pause of a job that is moved, seconds")]
     cost_per_instance: Annotated[bool, says("whether the pause counts once for each instance moved")]
     seed: Annotated[int, says("seed of what is random")]
+    drr_policy: Annotated[str | None, says("file of the weights with which drr places; null: its teacher, best fit")]
 
 
 class SweepRow(Form):
@@ -81,6 +82,7 @@ class SweepRow(Form):
     best_afr: Annotated[int, says("windows in which no other scheduler had a lower AFR")]
     best_ajct: Annotated[int, says("the same of AJCT")]
     best_agu: Annotated[int, says("the same of AGU, higher")]
+    refused_jobs: Annotated[int, says("sum of jobs larger than the cluster of their window")]
     unstarted_jobs: Annotated[int, says("sum of jobs that never started")]
     undefined: Annotated[int, says("sum of undefined arrivals and departures")]
 

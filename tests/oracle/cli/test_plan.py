@@ -86,8 +86,30 @@ class TestTable:
         assert result.status == 0
         assert (
             result.out == "Nothing to move: 3 partial nodes, 0 empty.\n"
+            "Immovable or protected: 3 of 3 instances.\n"
             "Proved: no plan leaves fewer partial nodes, or as few with fewer moves.\n"
         )
+
+    def test_nothing_to_move_because_all_is_well_names_nothing_immovable(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        jobs = [{"name": "a", "gpus_per_instance": 8, "instances": [{"node": "n1", "movable": False}]}]
+        result = sifopt("plan", _write(tmp_path, CLUSTER | {"jobs": jobs}))
+        assert "Nothing to move: 0 partial nodes, 2 empty.\n" in result.out
+        assert "Immovable" not in result.out
+
+    def test_what_is_immovable_is_counted_in_the_pool_that_was_asked_for(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        nodes = [{"name": name, "gpus": 8, "pool": pool} for name, pool in (("n1", "x"), ("n2", "x"), ("n3", "y"))]
+        places = [{"node": "n1"}, {"node": "n2", "movable": False}, {"node": "n3", "movable": False}]
+        jobs = [{"name": "a", "gpus_per_instance": 5, "instances": places}]
+        result = sifopt("plan", _write(tmp_path, CLUSTER | {"nodes": nodes, "jobs": jobs}), "--pool", "x")
+        assert "Nothing to move in pool x: 2 partial nodes, 0 empty.\n" in result.out
+        assert "Immovable or protected: 1 of 2 instances.\n" in result.out
+
+    def test_a_picture_under_the_name_of_another_format_is_refused(self, sifopt: Sifopt, cluster: Path) -> None:
+        picture = cluster.with_name("plan.png")
+        result = sifopt("plan", cluster, "--plot", picture)
+        assert (result.status, result.out) == (2, "")
+        assert "argument --plot: expected a name such as plan.svg, because SVG is written" in result.err
+        assert not picture.exists()
 
     def test_live_moves_that_do_not_lead_as_far(self, sifopt: Sifopt, tmp_path: Path) -> None:
         result = sifopt("plan", _write(tmp_path, EXCHANGE), "--moves", "live")

@@ -98,7 +98,7 @@ class TestFormat:
 
 
 REFUSALS: list[tuple[object, str]] = [
-    ({"nodes": []}, "cluster.json: Object missing required field 'schema'"),
+    ({"nodes": []}, "cluster.json: schema: is missing, expected 'compass-abs/snapshot/1'"),
     (
         {"schema": "compass-abs/snapshot/2", "nodes": [], "racks": []},
         "cluster.json: schema: expected 'compass-abs/snapshot/1', got 'compass-abs/snapshot/2'",
