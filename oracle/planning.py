@@ -17,16 +17,16 @@ from oracle.choosing.disturbance import counting_bound
 from oracle.choosing.job_limit import disturb_fewer
 from oracle.choosing.relocation_search import RelocationSearch
 from oracle.exact import InfeasibleError, UndecidedError
-from oracle.live_targets import LiveTargets
 from oracle.moves import Move, MoveMode, MoveOrder, protect
 from oracle.ordering import NoOrderError
-from oracle.plan_result import Asked, Plan, PoolEvidence
-from oracle.pool_part import part_of
+from oracle.plans.live_targets import LiveTargets
+from oracle.plans.pool_part import part_of
+from oracle.plans.result import Asked, Plan, PoolEvidence
+from oracle.plans.shared_limits import further_arguments
 from oracle.relocation import relocations
 from oracle.replay import replay
 from oracle.sequencing.live_plan import live_plan
 from oracle.sequencing.rematching import order_interchangeably
-from oracle.shared_limits import further_arguments
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:

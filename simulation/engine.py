@@ -173,6 +173,7 @@ class _Engine:
             if now == _NEVER:
                 return
             self.advance(now)
+            self.end_s = now
             if finish == now:
                 self.complete(now)
             self.retry_stuck(now)
@@ -215,7 +216,6 @@ class _Engine:
         due: list[Run] = []
         while self.running.next_finish() == now:
             due.append(self.running.pop())
-        self.end_s = now
         for run in due:
             job = run.job
             self.records.append(

@@ -183,8 +183,8 @@ class Counters:
 class ReplayResult:
     """What one replay of a trace under one scheduler gave.
 
-    "The time" is that from the first submission to the last completion. Jobs that no idle cluster of this size holds
-    are in `refused_jobs` only.
+    "The time" is that from the first submission to the last completion; where jobs never start, to the last submission
+    if that comes later. Jobs that no idle cluster of this size holds are in `refused_jobs` only.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class ReplayResult:
     events
         Arrivals and departures carried out.
     span_s, submission_span_s
-        Seconds from the first submission to the last completion, and to the last submission.
+        Seconds of the time, and from the first submission to the last.
     afr
         Time average of SIF = (Φ − Φ*)/N.
     partial_share, inherent_share

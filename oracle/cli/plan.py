@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from oracle.cli.command import Parser
-    from oracle.plan_frontier import PlanFrontier
-    from oracle.plan_result import Plan
+    from oracle.plans.frontier import PlanFrontier
+    from oracle.plans.result import Plan
     from oracle.snapshots.model import Snapshot
 
 

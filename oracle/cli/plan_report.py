@@ -8,14 +8,14 @@ from oracle.cli.command import printable, skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
 from oracle.cli.words import count
-from oracle.pool_part import part_of
+from oracle.plans.pool_part import part_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oracle.cli.tables import Screen
-    from oracle.plan_frontier import PlanFrontierPoint
-    from oracle.plan_result import Plan
+    from oracle.plans.frontier import PlanFrontierPoint
+    from oracle.plans.result import Plan
     from oracle.snapshots.model import Snapshot
 
 

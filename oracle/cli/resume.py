@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.cli.moves import MoveOptions
-    from oracle.resumption import Resumption, StoredPlan
+    from oracle.plans.resumption import Resumption, StoredPlan
 
 SCHEMA = "compass-abs/resume/1"
 
@@ -25,7 +25,7 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/1")
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
     from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.resumption import read_plan, resume  # noqa: PLC0415 - as above
+    from oracle.plans.resumption import read_plan, resume  # noqa: PLC0415 - as above
 
     document = read_document(stored)
     data = decode_json(document, object)

@@ -11,11 +11,11 @@ from compass_core.errors import CompassError
 from oracle.admission import Verdict, reason_not_to_fit, reason_to_fit
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_by_pool
+from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.rechecking.obstacles import check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
 from oracle.replay import replay
-from oracle.resumption import read_moves
 from oracle.rooms.blockers import Waiting, free_gpus, takes_instances
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
 

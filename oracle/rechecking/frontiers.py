@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from oracle.bounds import ArgumentError
 from oracle.evidence import CertificateError
-from oracle.frontier_evidence import all_pools
+from oracle.plans.frontier_evidence import all_pools
 from oracle.rechecking.checks import BY_SOLVER, Check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.frontier_evidence import PoolFrontier
+    from oracle.plans.frontier_evidence import PoolFrontier
     from oracle.rechecking.plan_file import PlanFile, Point
 
 

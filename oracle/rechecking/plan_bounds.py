@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oracle.plans.shared_limits import PoolCosts, cheapest_division
 from oracle.rechecking.live_reach import count_partial, fewest_moves, nodes_of
-from oracle.shared_limits import PoolCosts, cheapest_division
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,12 +8,12 @@ import msgspec
 
 from oracle.certificate import Certificate
 from oracle.evidence import CertificateError
-from oracle.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
 from oracle.migration_certificate import MigrationCertificate
 from oracle.moves import Move, MoveError, MoveMode, Stop
 from oracle.node_classes import PlacedProblem
+from oracle.plans.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
+from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import ResultError, convert
-from oracle.resumption import read_moves
 from oracle.transport.bounds import MigrationBranch, MigrationWeights  # noqa: TC001 - as above
 
 

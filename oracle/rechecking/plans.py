@@ -8,7 +8,7 @@ from compass_core.errors import CompassError
 from oracle.bounds import ArgumentError
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import constrained_problem, contents_by_pool
-from oracle.pool_part import part_of
+from oracle.plans.pool_part import part_of
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, check_certificate, compared, partial_and_empty
 from oracle.rechecking.enumeration import least_price
 from oracle.rechecking.frontiers import check_frontier

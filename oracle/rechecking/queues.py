@@ -11,10 +11,10 @@ import msgspec
 from compass_core.errors import CompassError
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_by_pool
+from oracle.plans.resumption import read_moves
 from oracle.rechecking.admissions import Question, ToldJob, check_verdict
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.replay import replay
-from oracle.resumption import read_moves
 from oracle.rooms.blockers import takes_instances
 
 if TYPE_CHECKING:

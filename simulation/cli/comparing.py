@@ -8,6 +8,7 @@ import io
 import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import Command, Outcome, UsageError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from oracle.cli.command import Parser
     from simulation.jobs import Trace
     from simulation.metrics import ReplayResult
+    from simulation.schedulers.protocol import Scheduler
 
 _DEFAULT_ETA = 0.9
 # What the paper compares, and what is ours; the textbook rules are there on demand.
@@ -40,6 +42,7 @@ class ReplayArguments(TraceOptions):
     cost_per_instance: bool
     queue: Literal["fifo", "backfill", "largest-first"]
     seed: int
+    drr_policy: Path | None
     output: Literal["table", "json", "csv"]
 
 
@@ -76,19 +79,25 @@ def compare(trace: Trace, options: ReplayArguments) -> Comparison:
         queue=QueueOrder.LARGEST_FIRST if options.queue == "largest-first" else QueueOrder.FIFO,
         backfill=options.queue == "backfill",
     )
-    results = tuple(_replayed(trace, name, nodes or 1, assumed, options.seed) for name in options.schedulers)
+    # All are made first: weights that cannot be read are said before a long replay, not after it.
+    made = [
+        make_scheduler(name, nodes or 1, trace.jobs, seed=options.seed, drr_policy=options.drr_policy)
+        for name in options.schedulers
+    ]
+    results = tuple(_replayed(trace, scheduler, assumed) for scheduler in made)
     return Comparison(results=results, peak_demand=peak_demand(trace), eta=eta)
 
 
-def _replayed(trace: Trace, name: str, nodes: int, assumed: ReplayOptions, seed: int) -> ReplayResult:
+def _replayed(trace: Trace, scheduler: Scheduler, assumed: ReplayOptions) -> ReplayResult:
     from simulation.cli.progress import ReplayProgress  # noqa: PLC0415 - rich is slow to load, and help needs none
 
-    scheduler = make_scheduler(name, nodes, trace.jobs, seed=seed)
-    with ReplayProgress(name, len(trace)) as progress:
+    with ReplayProgress(scheduler.name, len(trace)) as progress:
         return replay(trace, scheduler, assumed, observer=progress).result
 
 
 def _outcome(options: ReplayArguments, *, single: bool) -> Outcome:
+    if options.drr_policy is not None and "drr" not in options.schedulers:
+        raise UsageError("compass-sim: --drr-policy: expected drr among the schedulers, which alone reads it")
     loaded, removed = load(options)
     comparison = compare(loaded.trace, options)
     lines = trace_lines(loaded, removed, verbose=options.verbose)
@@ -115,6 +124,7 @@ def _entry(result: ReplayResult, comparison: Comparison, trace: Trace, options: 
         "migration_cost_s": options.migration_cost,
         "cost_per_instance": options.cost_per_instance,
         "seed": options.seed,
+        "drr_policy": None if options.drr_policy is None else str(options.drr_policy),
     }
 
 
@@ -187,6 +197,13 @@ def _add_arguments(parser: Parser, schedulers: tuple[str, ...]) -> None:
         help="order of waiting jobs; the first blocks those behind it, but for jobs that cannot delay it (backfill)",
     )
     cluster.add_argument("--seed", metavar="S", type=whole_number, default=0, help="seed of random placement")
+    cluster.add_argument(
+        "--drr-policy",
+        metavar="WEIGHTS",
+        type=Path,
+        help="place under drr by these weights (python -m simulation.schedulers.drr_training makes them; needs the "
+        "extra [learn]); by best fit, its teacher, if left out",
+    )
     parser.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="form of the output (default: table)"
     )

@@ -13,7 +13,7 @@ from oracle.cli.command import Command, Outcome
 from simulation.cli.comparing import share
 from simulation.cli.options import EXIT_STATUS_HELP
 from simulation.cli.sweeping import GridArguments, add_grid_arguments, load_all_days, run_cells, windows
-from simulation.experiments.frame import Lab, publish
+from simulation.experiments.frame import Lab, make_folder, publish
 from simulation.experiments.registry import EXPERIMENTS
 from simulation.sweep.cells import Assumptions, fingerprint, sampled
 
@@ -39,6 +39,7 @@ class PlotArguments(GridArguments):
 def plot(options: PlotArguments, command: str) -> Outcome:
     """Make the experiments and return which files were written."""
     loaded, lines = load_all_days(options)
+    make_folder(options.out)
     written: list[str] = []
     with ExitStack() as stack:
         cells = options.cells or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -48,7 +49,9 @@ def plot(options: PlotArguments, command: str) -> Outcome:
             for finding in EXPERIMENTS[name](lab):
                 paths = publish(finding, options.out, command, sources)
                 written.append(f"{finding.title} {' '.join(map(str, paths))}\n")
-    return Outcome(text="".join(written), notes=tuple(lines) if options.verbose else (), for_machines=True)
+    # A bad row is said without asking: what is drawn is not about the whole trace.
+    notes = tuple(lines) if options.verbose or loaded.report.bad else ()
+    return Outcome(text="".join(written), notes=notes, for_machines=True)
 
 
 def _lab(options: PlotArguments, trace: Trace, folder: Path) -> Lab:

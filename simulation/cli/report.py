@@ -92,6 +92,10 @@ def sweep_report(summary: Sequence[Row], lines: Sequence[str], screen: Screen) -
 
 
 def _unfinished(summary: Sequence[Row]) -> Iterator[str]:
+    # The same jobs are refused under every scheduler: the cluster is as large.
+    for eta, refused in dict.fromkeys((row["eta"], row["refused_jobs"]) for row in summary):
+        if refused:
+            yield f"η = {eta:g}: {refused:,} jobs are larger than the cluster of their window and were refused."
     for row in summary:
         where = f"{row['scheduler']} at η = {row['eta']:g}"
         if row["undefined"]:

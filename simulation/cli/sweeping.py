@@ -72,7 +72,8 @@ def windows(trace: Trace, days: Days | None, length: int) -> dict[Days, Trace]:
     found = windows_of(trace, days, length=length)
     if not found:
         asked = "any day" if days is None else "days {}-{}".format(*days)
-        raise UsageError(f"compass-sim: {trace.source}: no job to replay on {asked}, expected at least one")
+        problem = f"no job to replay on {asked}, expected at least one that runs for more than 0 s"
+        raise UsageError(f"compass-sim: {trace.source}: {problem}")
     return found
 
 
@@ -123,8 +124,10 @@ def _outcome(
 ) -> Outcome:
     from simulation.sweep.summary import summarised  # noqa: PLC0415 - of the extra [simulation]
 
+    # A bad row is said without asking: what is printed is not about the whole trace.
+    notes = tuple(lines) if options.verbose or loaded.report.bad else ()
     if options.output == "csv":
-        return Outcome(text=_csv(store.rows(cells)), for_machines=True)
+        return Outcome(text=_csv(store.rows(cells)), notes=notes, for_machines=True)
     summary = summarised(store.read(cells))
     if options.output == "json":
         data = {
@@ -136,7 +139,7 @@ def _outcome(
             "seed": options.seed,
             "schedulers": summary,
         }
-        return Outcome(text=json.dumps(data, indent=2) + "\n", for_machines=True)
+        return Outcome(text=json.dumps(data, indent=2) + "\n", notes=notes, for_machines=True)
     from oracle.cli.tables import Screen  # noqa: PLC0415 - rich is for those who want a table
     from simulation.cli.report import sweep_report  # noqa: PLC0415 - as above
 

@@ -29,12 +29,3 @@ def gpu_time_shares(jobs: Iterable[TraceJob]) -> dict[str, float]:
         seconds[class_of(job.gpus)] += job.total_gpus * job.duration_s
     whole = sum(seconds.values()) or 1.0
     return {name: value / whole for name, value in seconds.items()}
-
-
-def instance_shares(jobs: Iterable[TraceJob]) -> dict[str, float]:
-    """Return the share of instances of each class; 0 each of none."""
-    counts = dict.fromkeys(CLASSES, 0)
-    for job in jobs:
-        counts[class_of(job.gpus)] += job.instances
-    whole = sum(counts.values()) or 1
-    return {name: value / whole for name, value in counts.items()}

@@ -127,14 +127,28 @@ def caption_of(finding: Finding, command: str, sources: Sequence[str]) -> str:
     return f"**{finding.title}** {finding.paper}. {sentences}\n\n```sh\n{command}\n```\n"
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder of the results: before the replays, which may take hours.
+
+    Raises
+    ------
+    ExperimentError
+        It cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
 def publish(finding: Finding, folder: Path, command: str, sources: Sequence[str]) -> tuple[Path, ...]:
     """Write ``name.csv``, ``name.svg``, ``name.png`` and ``name.md`` into a folder and return their paths."""
     from simulation.plots.drawing import draw  # noqa: PLC0415 - of the extra [simulation]
 
     stem = folder / finding.name
     table, caption = stem.with_suffix(".csv"), stem.with_suffix(".md")
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         table.write_text(table_of(finding), encoding="utf-8")
         caption.write_text(caption_of(finding, command, sources), encoding="utf-8")
         pictures = draw(finding.figure, stem)

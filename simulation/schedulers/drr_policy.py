@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 from importlib import import_module
+from pickle import UnpicklingError  # what PyTorch raises for a file that is none of its own
 from typing import TYPE_CHECKING, Protocol, cast
 
 from compass_core import CompassError
@@ -199,7 +200,7 @@ class LearntPolicy:
         network = _network(seed=0)
         try:
             network.load_state_dict(_torch().load(str(path), weights_only=True))
-        except (OSError, RuntimeError, ValueError, EOFError) as error:
+        except (OSError, RuntimeError, ValueError, EOFError, TypeError, UnpicklingError) as error:
             raise LearningUnavailableError(f"{path}: no weights of this policy can be read from it") from error
         return cls(network)
 

@@ -8,12 +8,14 @@ from compass_core import CompassError, Variant
 from simulation.schedulers.cafgd import CafgdScheduler
 from simulation.schedulers.core_variants import CoreScheduler
 from simulation.schedulers.drr import DrrScheduler
+from simulation.schedulers.drr_policy import LearntPolicy
 from simulation.schedulers.fgd import fgd
 from simulation.schedulers.greedy import GreedyScheduler, RandomNode, best_fit, first_fit, worst_fit
 from simulation.schedulers.mcg import McgScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from simulation.jobs import TraceJob
     from simulation.schedulers.protocol import Scheduler
@@ -60,7 +62,9 @@ SCHEDULERS = tuple(_MAKERS)
 """The names, the paper's own schedulers first."""
 
 
-def make_scheduler(name: str, nodes: int, workload: Sequence[TraceJob] = (), *, seed: int = 0) -> Scheduler:
+def make_scheduler(
+    name: str, nodes: int, workload: Sequence[TraceJob] = (), *, seed: int = 0, drr_policy: Path | None = None
+) -> Scheduler:
     """Return a scheduler on an idle cluster.
 
     Parameters
@@ -73,12 +77,18 @@ def make_scheduler(name: str, nodes: int, workload: Sequence[TraceJob] = (), *, 
         What fgd knows of the demands: as a rule the trace to be replayed.
     seed
         Of the random choices, where a scheduler makes any.
+    drr_policy
+        File of the weights with which drr places; its teacher, best fit, places if None. No other scheduler reads it.
 
     Raises
     ------
     UnknownSchedulerError
         No scheduler has that name.
+    LearningUnavailableError
+        The weights cannot be read, or PyTorch is not installed.
     """
+    if name == "drr" and drr_policy is not None:
+        return DrrScheduler(nodes, LearntPolicy.load(drr_policy))
     maker = _MAKERS.get(ALIASES.get(name, name))
     if maker is None:
         raise UnknownSchedulerError(f"no scheduler is named {name!r}; there are {', '.join((*SCHEDULERS, *ALIASES))}")

@@ -29,6 +29,7 @@ SUMMARY_COLUMNS = (
     "best_afr",
     "best_ajct",
     "best_agu",
+    "refused_jobs",
     "unstarted_jobs",
     "undefined",
 )
@@ -62,7 +63,7 @@ def summarised(cells: pl.DataFrame) -> list[Row]:
         pl.len().cast(pl.Int64).alias("cells"),
         *means,
         pl.col("max_avoidable_partial_nodes").max(),
-        *[pl.col(name).sum() for name in (*sums, "unstarted_jobs", "undefined")],
+        *[pl.col(name).sum() for name in (*sums, "refused_jobs", "unstarted_jobs", "undefined")],
     )
     return cast("list[Row]", grouped.select(SUMMARY_COLUMNS).to_dicts())
 

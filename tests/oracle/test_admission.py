@@ -14,7 +14,7 @@ from compass_core.errors import InvalidJobError, UnknownJobError
 from oracle.admission import Verdict, admit
 from oracle.certificate import Status
 from oracle.moves import MoveMode
-from oracle.resumption import read_moves
+from oracle.plans.resumption import read_moves
 from oracle.rooms.blockers import BlockerKind
 from oracle.sequencing.live_search import search_live
 from oracle.snapshots.document import Document

@@ -16,8 +16,8 @@ from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
 from oracle.moves import Move, MoveError, Stop, protect
 from oracle.ordering import NoOrderError, order_moves
+from oracle.plans.resumption import read_moves, resume
 from oracle.replay import replay
-from oracle.resumption import read_moves, resume
 from oracle.sequencing.move_problem import MoveProblem, count_deadlocks, is_stuck
 from oracle.sequencing.rematching import order_interchangeably, rematched
 from oracle.sequencing.step_search import search_steps
@@ -105,7 +105,8 @@ class TestSmallOrders:
         played(snapshot, order)
 
     def test_no_graph_library_is_loaded_without_a_cycle(self) -> None:
-        code = "import sys, oracle.admission, oracle.queue_admission, oracle.sequencing.live_plan, oracle.resumption; "
+        code = "import sys, oracle.admission, oracle.queue_admission, oracle.sequencing.live_plan; "
+        code += "import oracle.plans.resumption; "
         code += "sys.exit('networkx' in sys.modules or 'ortools' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

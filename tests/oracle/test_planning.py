@@ -58,8 +58,8 @@ class TestPlan:
         assert oracle.plan is plan
 
     def test_no_name_else(self) -> None:
-        with pytest.raises(AttributeError, match="no attribute 'plans'"):
-            getattr(oracle, "plans")  # noqa: B009 - no checker knows the name
+        with pytest.raises(AttributeError, match="no attribute 'mend'"):
+            getattr(oracle, "mend")  # noqa: B009 - no checker knows the name
 
     def test_a_limit_on_partial_nodes_is_divided_among_pools(self) -> None:
         assert [plan(TWO_POOLS, max_partial_nodes=k).migrations for k in range(1, 7)] == [4, 3, 2, 2, 1, 0]

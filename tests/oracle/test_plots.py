@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oracle.moves import Move, MoveError
-from oracle.plan_frontier import PlanFrontierPoint
+from oracle.plans.frontier import PlanFrontierPoint
 from oracle.plots import plot_frontier, plot_plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 

@@ -18,9 +18,9 @@ from oracle.exact import InfeasibleError
 from oracle.measurement import measure
 from oracle.moves import MoveMode
 from oracle.planning import plan
+from oracle.plans.resumption import read_moves
 from oracle.queue_admission import admit_queue
 from oracle.rechecking import ResultError, recheck
-from oracle.resumption import read_moves
 from oracle.snapshots.model import PendingJob
 from tests.oracle.brute_moves import play, random_job, random_world
 from tests.oracle.facts import Facts, pinned

@@ -11,7 +11,7 @@ import numpy as np
 
 from oracle.migration import start_search
 from oracle.node_classes import PackingProblem, PlacedProblem, constrained_problem, contents_by_pool
-from oracle.shared_limits import PoolCosts, cheapest_division, further_arguments, prove
+from oracle.plans.shared_limits import PoolCosts, cheapest_division, further_arguments, prove
 from oracle.solver import Deadline
 from tests.oracle.brute_moves import random_world
 from tests.oracle.facts import Facts

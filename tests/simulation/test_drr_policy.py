@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +34,38 @@ class TestWithoutTorch:
     def test_the_command_says_so_in_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert drr_training.main([str(tmp_path / "weights.pt")]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+class _NoWeights:
+    """PyTorch, and a network, reading a file that holds something else."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def load(self, path: str, *, weights_only: bool) -> None:
+        assert weights_only, path
+        raise self.error
+
+    def load_state_dict(self, state_dict: object) -> None:
+        raise AssertionError(state_dict)
+
+
+@pytest.mark.parametrize(
+    "error", [UnpicklingError("invalid load key, 'j'."), TypeError("expected state_dict to be dict-like"), EOFError()]
+)
+def test_whatever_is_wrong_with_the_file_is_one_line(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = _NoWeights(error)
+
+    def network(seed: int) -> object:
+        assert seed == 0
+        return fake
+
+    monkeypatch.setattr("simulation.schedulers.drr_policy._network", network)
+    monkeypatch.setattr("simulation.schedulers.drr_policy._torch", lambda: fake)
+    with pytest.raises(LearningUnavailableError, match="no weights"):
+        LearntPolicy.load(tmp_path / "notes.txt")
 
 
 @needs_torch

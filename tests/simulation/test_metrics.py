@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,7 +15,11 @@ from simulation.options import QueueOrder, ReplayOptions
 from simulation.pauses import Pauses
 from simulation.schedulers.core_variants import CoreScheduler
 from simulation.schedulers.greedy import GreedyScheduler, best_fit, worst_fit
+from simulation.schedulers.protocol import Cause, Refused
 from tests.simulation.recording import Recorder, jobs_of
+
+if TYPE_CHECKING:
+    from simulation.schedulers.protocol import Answer
 
 close = pytest.approx
 
@@ -209,6 +214,31 @@ class TestQueueOrders:
     def test_backfill_lets_past_who_is_gone_in_time(self) -> None:
         # c cannot start before b ends at 15: d (5 s) and e (2 s) are gone by then
         assert self.starts(ReplayOptions(backfill=True)) == {"a": 0, "b": 10, "c": 15, "d": 10, "e": 10}
+
+
+class _TakesOneJob(GreedyScheduler):
+    """Starts the first job and refuses every other one."""
+
+    def __init__(self) -> None:
+        super().__init__("once", 2, best_fit)
+        self.taken = False
+
+    def arrive(self, job: TraceJob, now: float) -> Answer:
+        if self.taken:
+            return Refused(Cause.STRUCTURE)
+        self.taken = True
+        return super().arrive(job, now)
+
+
+def test_jobs_that_never_start_wait_until_the_last_submission() -> None:
+    """a: 4 GPUs from 0 to 10. b waits from 5, c from 40; the time is 0 to 40, and no share of it can exceed 1."""
+    result = replay(jobs_of((0, 10, 1, 4), (5, 1, 1, 1), (40, 1, 1, 1)), _TakesOneJob()).result
+    assert (result.completed_jobs, result.unstarted_jobs) == (1, 2)
+    assert result.span_s == result.submission_span_s == 40
+    assert result.wcc_coverage == 1
+    assert result.structure_blocked_s == 35
+    assert result.agu == result.agu_submission == close(40 / (16 * 40))
+    assert result.mean_empty_nodes == close((1 * 10 + 2 * 30) / 40)
 
 
 def test_jobs_out_of_order_make_no_trace() -> None:

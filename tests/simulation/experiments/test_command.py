@@ -75,6 +75,24 @@ def test_the_command_of_a_caption_makes_the_same_table(tmp_path: Path) -> None:
     assert (tmp_path / "one two" / "overall.csv").read_text("utf-8") == before
 
 
+def test_a_bad_row_is_said_without_asking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (tmp_path / "trace.csv").open("a") as file:
+        file.write("oops,much,1,1,1,\n")
+    assert plot("trace-composition", "trace.csv", *OPTIONS, "--out", "out") == 0
+    assert "much" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_replays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("a cell was run")
+
+    monkeypatch.setattr("simulation.sweep.local.run_cell", fail)
+    assert plot("overall", "trace.csv", *OPTIONS, "--out", "trace.csv") == 2
+    assert "trace.csv: cannot be written: File exists" in capsys.readouterr().err
+
+
 def test_days_and_samples(tmp_path: Path) -> None:
     assert plot("overall,coverage", "trace.csv", *OPTIONS, "--days", "1-2", "--sample", "1", "--out", "out") == 0
     for row in table(tmp_path / "out" / "overall.csv"):

@@ -121,6 +121,16 @@ def test_tables_of_the_page_are_those_of_the_files() -> None:
         assert counts == [by_name[name][column] for column in ("best_afr", "best_ajct", "best_agu")], name
 
 
+def test_why_compass_blocks_is_that_of_the_files() -> None:
+    (row,) = [r for r in table(RESULTS / "variants.csv") if (r["nodes"], r["scheduler"]) == ("59", "compass")]
+    all_s, structure_s = float(row["fragmentation_blocked_s"]), float(row["structure_blocked_s"])
+    hours, structure, badly = (round(seconds / HOUR_S) for seconds in (all_s, structure_s, all_s - structure_s))
+    said = " ".join(PAGE.split())
+    assert f"jobs wait for {hours} h of the week on 59 nodes although as many GPUs are free" in said
+    assert f"For {structure} h of these the free GPUs lie well" in said
+    assert f"for the other {badly} h they lie badly" in said
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_files_are_what_replays_give(real_data: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from simulation.cli.main import main
 from simulation.demand import nodes_for
 from simulation.engine import replay
+from simulation.jobs import TraceJob
 from simulation.schedulers.registry import make_scheduler
 from tests.simulation.sweep.small import DAY_S, as_csv, made_up
 
@@ -102,6 +103,36 @@ def test_what_printed_leaves_undefined_is_said(capsys: pytest.CaptureFixture[str
     assert said in call(capsys, *options)[1]
 
 
+def test_jobs_larger_than_their_cluster_are_said(
+    capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path
+) -> None:
+    """At η = 0.1 a day has a node or two: jobs of three instances of 8 do not fit. Said once, for all schedulers."""
+    options = (trace, "--eta", ".1,9", "--schedulers", "gfs,exact", "--out", str(tmp_path / "out"))
+    cells = list(csv.DictReader(io.StringIO(call(capsys, *options, "-o", "csv")[1])))
+    refused = sum(int(r["refused_jobs"]) for r in cells if (r["scheduler"], r["eta"]) == ("gfs", "0.1"))
+    assert refused > 0
+    data = json.loads(call(capsys, *options, "-o", "json")[1])
+    assert [row["refused_jobs"] for row in data["schedulers"] if row["eta"] == 0.1] == [refused, refused]
+    table = call(capsys, *options)[1]
+    assert table.count("were refused.") == 1
+    assert f"η = 0.1: {refused:,} jobs are larger than the cluster of their window and were refused." in table
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+def test_a_bad_row_is_said_without_asking(
+    capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path, output: str
+) -> None:
+    options = ("--eta", "1", "--schedulers", "gfs", "--out", str(tmp_path / "out"), "-o", output)
+    clean = call(capsys, trace, *options)
+    assert clean[0] == 0
+    assert "much" not in clean[1] + clean[2]
+    with (tmp_path / "trace.csv").open("a") as file:
+        file.write("oops,much,1,1,1,\n")
+    status, out, err = call(capsys, trace, *options)
+    assert status == 0
+    assert "much" in (out if output == "table" else err)
+
+
 def test_another_name_of_a_scheduler_is_the_same_cell(
     capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path
 ) -> None:
@@ -133,6 +164,13 @@ def test_one_line_and_status_2(
     assert (status, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_jobs_that_last_no_time_ask_for_no_cluster(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "short.csv").write_text(as_csv((TraceJob("a", 0.0, 0.0, 1, 4),)))
+    status, out, err = call(capsys, "short.csv", "--out", "x")
+    assert (status, out) == (2, "")
+    assert "on any day, expected at least one that runs for more than 0 s" in err
 
 
 def test_another_trace_in_the_same_folder(capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 close = pytest.approx
 MEANS = ("ajct_s", "afr", "agu", "wcc_coverage")
-SUMS = ("fragmentation_blocked_s", "capacity_blocked_s", "migrations", "unstarted_jobs")
+SUMS = ("fragmentation_blocked_s", "capacity_blocked_s", "migrations", "refused_jobs", "unstarted_jobs")
 
 
 def made_up_rows(seed: int) -> list[Row]:
@@ -32,6 +32,7 @@ def made_up_rows(seed: int) -> list[Row]:
             "undefined_arrivals": rng.randrange(3),
             "undefined_departures": rng.randrange(3),
             "migrations": rng.randrange(50),
+            "refused_jobs": rng.randrange(3),
             "unstarted_jobs": rng.choice([0, 0, 0, 2]),
             **{name: rng.choice([0.0, 0.25, 0.5, 1.0]) for name in (*MEANS, *SUMS[:2])},
         }

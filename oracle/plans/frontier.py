@@ -11,12 +11,12 @@ import numpy as np
 
 from oracle.certificate import Status
 from oracle.frontier import descend
-from oracle.frontier_evidence import PoolFrontier, all_pools
 from oracle.migration import start_search
 from oracle.node_classes import constrained_problem, contents_by_pool
+from oracle.plans.frontier_evidence import PoolFrontier, all_pools
 
 if TYPE_CHECKING:
-    from oracle.shared_limits import Costs
+    from oracle.plans.shared_limits import Costs
     from oracle.snapshots.model import Snapshot
     from oracle.solver import Deadline
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oracle.certificate import Status
-from oracle.plan_frontier import frontier_of_pools
-from oracle.pool_part import part_of
+from oracle.plans.frontier import frontier_of_pools
+from oracle.plans.pool_part import part_of
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
     from oracle.moves import Move, MoveMode, Stop
-    from oracle.plan_frontier import PlanFrontier
+    from oracle.plans.frontier import PlanFrontier
     from oracle.snapshots.model import Snapshot
     from oracle.transport.bounds import MigrationTree
 

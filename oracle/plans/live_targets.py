@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.migration import start_search
-from oracle.named_moves import named_moves
 from oracle.node_classes import constrained_problem, contents_by_pool
-from oracle.plan_result import PoolEvidence
+from oracle.plans.named_moves import named_moves
+from oracle.plans.result import PoolEvidence
+from oracle.plans.shared_limits import further_arguments
 from oracle.sequencing.live_plan import Target
-from oracle.shared_limits import further_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ class LiveTargets:
     def evidence(self, after: Snapshot, claims: Iterable[tuple[int, int]]) -> tuple[PoolEvidence, ...]:
         """Return what is proved about the migrations to as few partial nodes as there are in this snapshot.
 
-        With what is known to prove claims about all pools together (`oracle.shared_limits.prove`).
+        With what is known to prove claims about all pools together (`oracle.plans.shared_limits.prove`).
         """
         certificates: list[tuple[Certificate, MigrationCertificate]] = []
         for pool, nodes in contents_by_pool(after).items():

@@ -13,13 +13,13 @@ import numpy as np
 from oracle.bounds import SolverProof
 from oracle.migration_certificate import Changes, MigrationCertificate, check_changes
 from oracle.node_classes import PlacedProblem, count_partial
-from oracle.shared_limits import MAX_ARGUMENTS, PoolCosts, cheapest_sums
+from oracle.plans.shared_limits import MAX_ARGUMENTS, PoolCosts, cheapest_sums
 from oracle.transport.bounds import MigrationBranch, MigrationWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.shared_limits import Costs
+    from oracle.plans.shared_limits import Costs
 
 # Changes of nodes that are stored for all plans of a pool together; each is a line of some 60 characters.
 MAX_STORED_CHANGES = 20_000
