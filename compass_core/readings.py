@@ -30,16 +30,38 @@ class Readings:
     capacity: int
     """GPUs of every node."""
 
-    _slots_in_use: int  # node indexes given out so far; never shrinks, so an index means one node for ever
-    _offline: IndexSet  # nodes that left; they hold nothing and are in no other index
-    _nodes: Map[int, Node]  # nodes that hold something, and only those
-    _where: Map[Instance, int]  # the inverse of _nodes
-    _jobs: Map[str, Job]  # every job that has not departed, also when a node failure took its instances
-    _by_shape: Map[NodeShape, IndexSet]  # every online node is in exactly one set; no set is empty
+    # Each private field below says what holds of it, and how the edits of `state` keep that. `check` recomputes
+    # _where, _by_shape and counts from the nodes.
+
+    # Node indexes given out so far. Only a new node raises it, by one; it never shrinks, so an index means one node for
+    # ever.
+    _slots_in_use: int
+
+    # Nodes that left: they hold nothing and are in no other index. A node has to be idle to be taken here, and none of
+    # these is ever a host.
+    _offline: IndexSet
+
+    # Nodes that hold something, and only those: the edit that takes the last instance off a node drops its entry, so
+    # that nodes emptied and nodes never used are the same.
+    _nodes: Map[int, Node]
+
+    # The inverse of _nodes: an edit that changes where an instance stands passes on both.
+    _where: Map[Instance, int]
+
+    # Every job that has not departed, also when a node failure took its instances. Only a job known here has instances
+    # placed, and a job departs together with those that it still has.
+    _jobs: Map[str, Job]
+
+    # Every online node is in exactly one set, that of its shape; no set is empty. An edit moves the nodes that it
+    # changes from set to set, and drops a set that it empties.
+    _by_shape: Map[NodeShape, IndexSet]
+
     counts: tuple[int, ...]
     """(n1, ..., nG): running instances of each demand."""
 
-    _hash: list[int] = field(default_factory=list[int])  # filled on first use; not part of the value
+    # The hash, once it was asked for. Not part of the value: every edit begins with a list of its own, since one that
+    # was shared would give the successor the hash of its predecessor.
+    _hash: list[int] = field(default_factory=list[int])
 
     @property
     def nodes(self) -> NodeView:
@@ -170,6 +192,8 @@ class Readings:
         counts = tuple(demands[gpus] for gpus in range(1, self.capacity + 1))
         if {shape: set(indexes) for shape, indexes in self._by_shape.items()} != dict(by_shape):
             raise InvariantViolation("the index of nodes by shape differs from the nodes")
+        if any(not node.instances for node in self._nodes.values()):
+            raise InvariantViolation("a node that holds nothing is kept as if it were in use")
         if dict(self._where) != where:
             raise InvariantViolation("the index of instances differs from the nodes")
         if self.counts != counts:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 DEFAULT_CAPACITY = 8
+"""GPUs of a node, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -220,7 +221,11 @@ class ClusterState(Readings):
         jobs: Map[str, Job] | None = None,
         counts: tuple[int, ...] | None = None,
     ) -> ClusterState:
-        """Return the state with those nodes replaced: the only place where nodes and their index change."""
+        """Return the state with those nodes replaced: the only place where what a node holds changes.
+
+        It keeps what `Readings` says of _nodes and _by_shape. The caller answers for where, jobs and counts: it passes
+        on what follows from the nodes it changed. An offline node is never among those (see `_host`).
+        """
         nodes, by_shape = self._nodes, self._by_shape
         idle = shape_of(self.capacity, ())
         for index, node in changed.items():
@@ -248,6 +253,7 @@ class ClusterState(Readings):
         _offline: IndexSet | None = None,
         _slots_in_use: int | None = None,
     ) -> ClusterState:
+        """Return the state after an idle node came or went: no instance is concerned."""
         return ClusterState(
             self.capacity,
             self._slots_in_use if _slots_in_use is None else _slots_in_use,

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 # that is the same on every machine.
 MAX_NODES = 100
 
+# A bound that is above a whole number by no more than this is that number: SCIP is no more exact itself.
 _TOLERANCE = 1e-6
 
+# OR-Tools calls it abnormal if SCIP stops at the limit of nodes without a solution.
 _ABNORMAL = 4
 
 
@@ -60,7 +62,6 @@ def solve_by_branching(program: Program, deadline: Deadline, *, max_nodes: int =
         raise SolverError(f"{version} refuses its parameters")
     columns, _ = _load(solver, program, integer=True)
     code = _run(solver)
-    # OR-Tools calls it abnormal if SCIP stops at the limit of nodes without a solution.
     outcome = Outcome.GAVE_UP if code == _ABNORMAL else _outcome(code, version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
         return IntegerAnswer(outcome, (), None, version)

@@ -18,6 +18,8 @@ class Scheduler(Protocol):
     """A scheduler as the kit drives it: four methods, any state behind them.
 
     The cluster has nodes 0, 1, ... of 8 GPUs each. Events come one at a time; what runs may be moved at any event.
+    Each list is played twice, to see whether the placements are the same. After one that breaks a law
+    shorter ones are played.
     """
 
     def reset(self, nodes: int) -> None:
@@ -25,7 +27,10 @@ class Scheduler(Protocol):
         ...
 
     def arrive(self, job: Job) -> bool:
-        """Admit the job whole and return True, or not at all and return False. Its name is new."""
+        """Admit the job whole and return True, or not at all and return False. Its name is new.
+
+        Called once a job: one that is refused does not wait.
+        """
         ...
 
     def depart(self, name: str) -> None:
@@ -33,7 +38,7 @@ class Scheduler(Protocol):
         ...
 
     def placement(self) -> Mapping[str, Sequence[int]]:
-        """Return, for each running job, the node of each of its instances."""
+        """Return, for each running job, the node of each of its instances; called once after each event."""
         ...
 
 
@@ -42,7 +47,7 @@ class ReportsSif(Protocol):
     """A scheduler that measures SIF itself; what it says is compared with the exact value."""
 
     def sif(self) -> float:
-        """Return SIF = (Φ − Φ*)/N of the present placement."""
+        """Return SIF = (Φ − Φ*)/N of the present placement; called after each event that left all in order."""
         ...
 
 

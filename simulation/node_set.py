@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Bits in one word: with 64, a word and the summary are equally long for 4,096 nodes.
 _BITS = 6
 _MASK = (1 << _BITS) - 1
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Changes looked at, after which the search gives up: some 50 ms.
 MAX_STEPS = 5_000
 
+# More partial nodes than any change makes: no node does what is left.
 _FAR = 10**6
 
 

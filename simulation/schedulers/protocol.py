@@ -56,7 +56,10 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing changed, and why. The same question is asked again after the next change of the cluster."""
+    """Nothing changed, and why.
+
+    The head of the queue is asked again after the next change of the cluster, or at the next event if it is held.
+    """
 
     cause: Cause
 
@@ -72,7 +75,8 @@ class Scheduler(Protocol):
     """Decides where jobs run. The engine decides when it is asked.
 
     Calls come in order of time. The engine calls `arrive` for the head of the queue only (and for jobs let past it),
-    and only if as many GPUs are free as the job demands.
+    and only if as many GPUs are free as the job demands. The measures are read at every event, so they have to be at
+    hand: to count nodes for them would make every event cost O(N).
     """
 
     @property
@@ -82,25 +86,33 @@ class Scheduler(Protocol):
 
     @property
     def nodes(self) -> int:
-        """N, number of 8-GPU nodes."""
+        """N, number of 8-GPU nodes. Read before the first event; it does not change."""
         ...
 
     @property
     def partial_nodes(self) -> int:
-        """Φ at present."""
+        """Φ at present. Read after each start, each departure and each round in which something moved."""
         ...
 
     @property
     def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
+        """Nodes that hold nothing at present. Read at each instant at which anything happens."""
         ...
 
     def arrive(self, job: TraceJob, now: float) -> Answer:
-        """Start a job, all of its instances or none."""
+        """Start a job, all of its instances or none.
+
+        Called until the job is placed: for a head that waits after each change of the cluster, or at every event if it
+        is held; for a job behind a head that lacks GPUs, where such are let past, at every event.
+        """
         ...
 
     def depart(self, job: TraceJob, now: float) -> Farewell:
-        """End a running job."""
+        """End a running job.
+
+        Called once a job, when it ends. A job that is refused keeps its GPUs, and is tried again at every event until
+        it is let go.
+        """
         ...
 
 
@@ -110,11 +122,14 @@ class WorksInRounds(Protocol):
 
     @property
     def interval_s(self) -> float:
-        """Seconds between two rounds; the first starts so long after the first submission."""
+        """Seconds between two rounds; the first starts so long after the first submission. It does not change."""
         ...
 
     def tick(self, now: float) -> tuple[Migration, ...]:
-        """Start a round: return the instances that move, all at the same time."""
+        """Start a round: return the instances that move, all at the same time.
+
+        Called at most once an interval: rounds in which no job runs are passed over.
+        """
         ...
 
 
@@ -123,7 +138,7 @@ class WatchesSubmissions(Protocol):
     """A scheduler that learns from what is submitted."""
 
     def submitted(self, job: TraceJob, now: float) -> None:
-        """Note a job that joins the queue; it may be started at once."""
+        """Note a job that joins the queue; it may be started at once. Called once a job, before `arrive` is."""
         ...
 
 
@@ -132,5 +147,5 @@ class OrdersQueue(Protocol):
     """A scheduler with an order of its own in which waiting jobs are served."""
 
     def make_queue(self) -> JobQueue:
-        """Return an empty queue in that order."""
+        """Return an empty queue in that order. Called once a replay."""
         ...

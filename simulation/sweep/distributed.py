@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from simulation.sweep.cells import Cell, Row, Task
 
+# For a connection, and for a first worker. Dask waits as long for a connection by default.
 _PATIENCE_S = 30
 # A worker that ends a cell finds the next one waiting; more would only fill the scheduler's memory with jobs.
 _AHEAD = 4

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from simulation.traces.rows import Draft, Exclusion
 
+# Enough to see what kind of thing it is.
 _MAX_LISTED = 5
 
 

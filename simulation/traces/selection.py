@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulation.jobs import TraceJob
 
 DAY_S = 86_400
+# Enough to see how pools are named; a trace may have thousands.
 _MAX_NAMED = 12
 
 

@@ -272,6 +272,14 @@ def test_the_smallest_clusters() -> None:
     assert ClusterState.empty(0).node_count == 0
 
 
+def test_check_sees_an_idle_node_that_is_kept_as_if_in_use() -> None:
+    state = ClusterState.from_placement([(Job("a"), [0])], nodes=2)
+    kept = replace(state, _nodes=state._nodes.set(1, Node.of(8, [])))
+    assert kept == state
+    with pytest.raises(InvariantViolation, match="holds nothing"):
+        kept.check()
+
+
 def test_fewer_open_nodes_than_allowed_are_no_violation() -> None:
     check_open_nodes(ClusterState.from_placement([(Job("a"), [0])], nodes=1), at_most=2)
 

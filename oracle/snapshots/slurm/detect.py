@@ -11,6 +11,7 @@ from oracle.snapshots.slurm.text_form import NO_JOBS, NO_NODES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Headings and hundreds of rows: a large file is not searched to its end for words that it does not have.
 _HEAD_BYTES = 65_536
 _RECORD = re.compile(rb"^\s*(?:NodeName|JobId)=", re.MULTILINE)
 _EMPTY = re.compile(f"^(?:{NO_NODES}|{NO_JOBS})".encode(), re.MULTILINE)
