@@ -6,18 +6,18 @@ where CP-SAT finds no proof for 150 in minutes. What comes back are doubles: it 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from oracle.solver import (
     IntegerAnswer,
     Outcome,
     SolverError,
-    _create,  # pyright: ignore[reportPrivateUsage] - one module touches OR-Tools; this only picks another solver
-    _limit,  # pyright: ignore[reportPrivateUsage]
-    _load,  # pyright: ignore[reportPrivateUsage]
-    _outcome,  # pyright: ignore[reportPrivateUsage]
-    _run,  # pyright: ignore[reportPrivateUsage]
+    bound_of,
+    create_solver,
+    load_program,
+    outcome_of,
+    run_solver,
+    set_time_limit,
 )
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 # Most programs need one node; those that need more than this many end with a small gap. It bounds the work in a way
 # that is the same on every machine.
 MAX_NODES = 100
-
-# A bound that is above a whole number by no more than this is that number: SCIP is no more exact itself.
-_TOLERANCE = 1e-6
 
 # OR-Tools calls it abnormal if SCIP stops at the limit of nodes without a solution.
 _ABNORMAL = 4
@@ -53,22 +50,22 @@ def solve_by_branching(program: Program, deadline: Deadline, *, max_nodes: int =
     SolverError
         OR-Tools is built without SCIP, or it returns values that are no solution.
     """
-    solver = _create("SCIP")
+    solver = create_solver("SCIP")
     version = solver.SolverVersion()
-    if not _limit(solver, deadline):
+    if not set_time_limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
     parameters = f"limits/nodes = {max_nodes}\nrandomization/randomseedshift = 1\nmisc/catchctrlc = FALSE"
     if not solver.SetSolverSpecificParametersAsString(parameters):
         raise SolverError(f"{version} refuses its parameters")
-    columns, _ = _load(solver, program, integer=True)
-    code = _run(solver)
-    outcome = Outcome.GAVE_UP if code == _ABNORMAL else _outcome(code, version)
+    columns, _ = load_program(solver, program, integer=True)
+    code = run_solver(solver)
+    outcome = Outcome.GAVE_UP if code == _ABNORMAL else outcome_of(code, version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
         return IntegerAnswer(outcome, (), None, version)
     values = tuple(round(column.solution_value()) for column in columns)
     if not _solves(program, values):
         raise SolverError(f"{version} returned values that are no solution")
-    return IntegerAnswer(outcome, values, math.ceil(solver.Objective().BestBound() - _TOLERANCE), version)
+    return IntegerAnswer(outcome, values, bound_of(solver, program, outcome, values), version)
 
 
 def _solves(program: Program, values: Sequence[int]) -> bool:

@@ -190,25 +190,21 @@ def solve_integers(program: Program, deadline: Deadline = _NEVER) -> IntegerAnsw
         OR-Tools is built without CP-SAT, calls the model invalid, or returns fractions.
     """
     rows = [_in_whole_numbers(row, program.uppers) for row in program.rows]
-    solver = _create("SAT")
+    solver = create_solver("SAT")
     version = solver.SolverVersion()
-    if not _limit(solver, deadline):
+    if not set_time_limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
     if not solver.SetSolverSpecificParametersAsString(_PARAMETERS):
         raise SolverError(f"{version} refuses the parameters {_PARAMETERS!r}")
     possible = tuple(row for row in rows if row is not None)
     if len(possible) < len(rows):
         return IntegerAnswer(Outcome.INFEASIBLE, (), None, version)
-    columns, _ = _load(solver, replace(program, rows=possible), integer=True)
-    outcome = _outcome(_run(solver), version)
+    columns, _ = load_program(solver, replace(program, rows=possible), integer=True)
+    outcome = outcome_of(run_solver(solver), version)
     if outcome in {Outcome.INFEASIBLE, Outcome.GAVE_UP}:
         return IntegerAnswer(outcome, (), None, version)
     values = tuple(_integer(column.solution_value()) for column in columns)
-    if outcome is Outcome.OPTIMAL:  # where presolving settles everything, the bound told with it can be weaker
-        bound = sum(cost * value for cost, value in zip(program.costs, values, strict=True))
-    else:
-        bound = math.ceil(solver.Objective().BestBound() - _TOLERANCE)
-    return IntegerAnswer(outcome, values, bound, version)
+    return IntegerAnswer(outcome, values, bound_of(solver, program, outcome, values), version)
 
 
 def solve_relaxation(program: Program, deadline: Deadline = _NEVER) -> Relaxation | None:
@@ -221,11 +217,11 @@ def solve_relaxation(program: Program, deadline: Deadline = _NEVER) -> Relaxatio
     SolverError
         OR-Tools is built without GLOP.
     """
-    solver = _create("GLOP")
-    if not _limit(solver, deadline):
+    solver = create_solver("GLOP")
+    if not set_time_limit(solver, deadline):
         return None
-    columns, rows = _load(solver, program, integer=False)
-    if _run(solver) != _solver_class().OPTIMAL:
+    columns, rows = load_program(solver, program, integer=False)
+    if run_solver(solver) != _solver_class().OPTIMAL:
         return None
     return Relaxation(
         solver.Objective().Value(),
@@ -262,14 +258,21 @@ def _solver_class() -> _SolverClass:
     return cast("_SolverClass", pywraplp.Solver)
 
 
-def _create(name: str) -> _Solver:
+def create_solver(name: str) -> _Solver:
+    """Return one of OR-Tools' solvers.
+
+    Raises
+    ------
+    SolverError
+        OR-Tools is built without it.
+    """
     solver = _solver_class().CreateSolver(name)
     if solver is None:
         raise SolverError(f"this build of OR-Tools has no solver {name!r}")
     return solver
 
 
-def _run(solver: _Solver) -> int:
+def run_solver(solver: _Solver) -> int:
     """Solve, and return how it ended. OR-Tools lets other threads run meanwhile, so one of them can interrupt it."""
     interrupted = interruption.current()
     if interrupted is None:
@@ -278,7 +281,8 @@ def _run(solver: _Solver) -> int:
         return solver.Solve()
 
 
-def _load(solver: _Solver, program: Program, *, integer: bool) -> tuple[list[_Variable], list[_Constraint]]:
+def load_program(solver: _Solver, program: Program, *, integer: bool) -> tuple[list[_Variable], list[_Constraint]]:
+    """Make the columns and rows of a program in a solver, and return them."""
     create = solver.IntVar if integer else solver.NumVar
     columns = [create(0, upper if integer else math.inf, "") for upper in program.uppers]
     objective = solver.Objective()
@@ -298,7 +302,7 @@ def _load_row(solver: _Solver, columns: Sequence[_Variable], row: Row) -> _Const
     return constraint
 
 
-def _limit(solver: _Solver, deadline: Deadline) -> bool:
+def set_time_limit(solver: _Solver, deadline: Deadline) -> bool:
     """Set the solver's time limit; false if no time is left, as to OR-Tools 0 would mean no limit."""
     seconds = deadline.seconds_left
     if seconds is not None:
@@ -306,7 +310,14 @@ def _limit(solver: _Solver, deadline: Deadline) -> bool:
     return seconds != 0.0
 
 
-def _outcome(code: int, version: str) -> Outcome:
+def outcome_of(code: int, version: str) -> Outcome:
+    """Return what the code means with which a solver ended.
+
+    Raises
+    ------
+    SolverError
+        It means that the solver failed.
+    """
     kinds = _solver_class()
     outcomes = {
         kinds.OPTIMAL: Outcome.OPTIMAL,
@@ -317,6 +328,13 @@ def _outcome(code: int, version: str) -> Outcome:
     if code not in outcomes:
         raise SolverError(f"{version} ended with code {code}: it takes the model for invalid, or failed")
     return outcomes[code]
+
+
+def bound_of(solver: _Solver, program: Program, outcome: Outcome, values: Sequence[int]) -> int:
+    """Return what no solution costs less than: of an optimum its cost, since a bound told with it can be weaker."""
+    if outcome is Outcome.OPTIMAL:
+        return sum(cost * value for cost, value in zip(program.costs, values, strict=True))
+    return math.ceil(solver.Objective().BestBound() - _TOLERANCE)
 
 
 def _integer(value: float) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.branch_and_cut import MAX_NODES, solve_by_branching
 from oracle.choosing.disturbance import NodeChange, Selection
-from oracle.solver import Outcome, Program, Row, solve_relaxation
+from oracle.solver import Program, Row, solve_relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -114,8 +114,7 @@ class SelectionModel:
         if not answer.values:
             return Answer(None, None, None)
         value = sum(cost * amount for cost, amount in zip(costs, answer.values, strict=True))
-        bound = value if answer.outcome is Outcome.OPTIMAL else answer.bound
-        return Answer(self._decode(answer.values), value, bound)
+        return Answer(self._decode(answer.values), value, answer.bound)
 
     def relax(self, deadline: Deadline) -> tuple[int, frozenset[str]] | None:
         """Return a bound on the weight of the jobs disturbed, and the jobs that move if fractions of nodes may change.

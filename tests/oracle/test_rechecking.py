@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+import oracle.branch_and_cut
 import oracle.solver
 from oracle.admission import admit
 from oracle.exact import InfeasibleError
@@ -135,7 +136,8 @@ def _recheck(data: Data, world: World) -> tuple[Check, ...]:
         raise AssertionError(f"{name} is called")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(oracle.solver, "_create", refuse)
+        for module in (oracle.solver, oracle.branch_and_cut):
+            patch.setattr(module, "create_solver", refuse)
         return recheck(data, _snapshot(world))
 
 
