@@ -11,11 +11,10 @@ from compass_core.errors import CompassError
 from oracle.admission import Verdict, reason_not_to_fit, reason_to_fit
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_by_pool
-from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.rechecking.obstacles import check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
-from oracle.replay import replay
+from oracle.rechecking.stored_moves import Question, StoredMoves
 from oracle.rooms.blockers import Waiting, free_gpus, takes_instances
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
 
@@ -61,14 +60,6 @@ class ToldAdmission(msgspec.Struct, frozen=True):
     certificate: _Certificate = _Certificate()
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What is the same for all jobs that were asked about."""
-
-    mode: MoveMode
-    protected: tuple[str, ...]
-    max_per_job_at_once: int | None = None
-
-
 class _Asked(msgspec.Struct, frozen=True):
     job: ToldJob
 
@@ -112,12 +103,8 @@ class _Verdict:
     def __init__(self, told: ToldAdmission, data: object, job: ToldJob, question: Question, snapshot: Snapshot) -> None:
         self._told = told
         self._job = job
-        self._question = question
         self._snapshot = snapshot
-        try:
-            self._moves, self._stops = read_moves(data)
-        except MoveError as error:
-            raise ResultError(str(error)) from error
+        self._listed = StoredMoves.read(data, question)
         contents = contents_by_pool(snapshot)
         self._evidence = {one.pool: one for one in told.certificate.pools}
         self._contents = {pool: nodes for pool, nodes in contents.items() if job.pool in {None, pool}}
@@ -158,7 +145,7 @@ class _Verdict:
         nothing = told.migrations is None and told.pool is None
         yield Check(
             f"with verdict {told.verdict.value!r} nothing is to be done",
-            nothing and not (self._moves or self._stops or told.placements),
+            nothing and not (self._listed.moves or self._listed.stops or told.placements),
         )
         if told.verdict is Verdict.CANNOT:
             yield self._never()
@@ -174,14 +161,11 @@ class _Verdict:
     def _obstacles(self) -> Iterator[str]:
         """Yield what stands against the moves and the placements, the first thing first."""
         told = self._told
-        if len(self._moves) != told.migrations or (told.verdict is Verdict.FITS_NOW) is bool(self._moves):
-            yield f"{len(self._moves)} moves are listed"
+        if len(self._listed.moves) != told.migrations or (told.verdict is Verdict.FITS_NOW) is bool(self._listed.moves):
+            yield f"{len(self._listed.moves)} moves are listed"
         if told.verdict is Verdict.FITS_AFTER and any(room.now >= room.instances for room in self._rooms.values()):
             yield "it has room as it is"
-        if self._question.mode is MoveMode.LIVE and self._stops:
-            yield "an instance is stopped first, and the moves should be live"
-        if any(stop.before_step < 1 for stop in self._stops):
-            yield "steps count from 1"
+        yield from self._listed.faults()
         numbers = [placement.instance for placement in told.placements]
         if len(numbers) != self._job.instances or set(numbers) != set(range(len(numbers))):
             yield "not every instance has one node"
@@ -189,8 +173,7 @@ class _Verdict:
             yield f"{told.pool} is no pool it may be in"
             return
         try:
-            limit = self._question.max_per_job_at_once
-            after = replay(self._snapshot, self._moves, self._stops, max_per_job_at_once=limit)
+            after = self._listed.play(self._snapshot)
         except MoveError as error:
             yield str(error)
             return
@@ -248,7 +231,7 @@ class _Verdict:
         ):
             fitting = min(self._rooms[told.pool].now, self._job.instances)
             waiting = Waiting(self._job.instances, self._job.gpus_per_instance, told.pool)
-            said = reason_to_fit(fitting, waiting, len(self._moves))
+            said = reason_to_fit(fitting, waiting, len(self._listed.moves))
             yield Check("the reason in words", told.reason == said, "" if told.reason == said else f"it is: {said}")
         else:
             known = told.verdict is Verdict.CANNOT and told.reason == self._reasons_not_to_fit()

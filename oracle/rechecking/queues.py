@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.moves import MoveError, MoveMode, protect
+from oracle.moves import MoveError, protect
 from oracle.node_classes import contents_by_pool
-from oracle.plans.resumption import read_moves
-from oracle.rechecking.admissions import Question, ToldJob, check_verdict
+from oracle.rechecking.admissions import ToldJob, check_verdict
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
-from oracle.replay import replay
+from oracle.rechecking.stored_moves import Question, StoredMoves
 from oracle.rooms.blockers import takes_instances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oracle.moves import Move, Stop
     from oracle.snapshots.model import Snapshot
 
 
@@ -113,14 +111,8 @@ class _CheckTogether:
     def __init__(self, data: object, jobs: Mapping[str, _Job], question: Question, snapshot: Snapshot) -> None:
         self._told = convert(data, _Together)
         self._jobs = jobs
-        self._question = question
         self._snapshot = snapshot
-        self._moves: tuple[Move, ...]
-        self._stops: tuple[Stop, ...]
-        try:
-            self._moves, self._stops = read_moves(data)
-        except MoveError as error:
-            raise ResultError(str(error)) from error
+        self._listed = StoredMoves.read(data, question)
 
     def checks(self, possible: int) -> Iterator[Check]:
         """Yield the claims; of the queue no more than `possible` jobs can start even alone."""
@@ -149,12 +141,9 @@ class _CheckTogether:
         if [name for name in self._jobs if name in told.jobs] != list(told.jobs):
             yield "the jobs are not of the queue, or not in its order"
             return
-        if len(self._moves) != told.migrations:
-            yield f"{len(self._moves)} moves are listed"
-        if self._question.mode is MoveMode.LIVE and self._stops:
-            yield "an instance is stopped first, and the moves should be live"
-        if any(stop.before_step < 1 for stop in self._stops):
-            yield "steps count from 1"
+        if len(self._listed.moves) != told.migrations:
+            yield f"{len(self._listed.moves)} moves are listed"
+        yield from self._listed.faults()
         wanted = sum(self._jobs[name].instances for name in told.jobs)
         placed = {(one.job, one.instance) for one in told.placements}
         if not len(told.placements) == len(placed) == wanted or not all(
@@ -163,8 +152,7 @@ class _CheckTogether:
             yield "not every instance has one node"
             return
         try:
-            limit = self._question.max_per_job_at_once
-            after = replay(self._snapshot, self._moves, self._stops, max_per_job_at_once=limit)
+            after = self._listed.play(self._snapshot)
         except MoveError as error:
             yield str(error)
             return

@@ -1,0 +1,67 @@
+"""The moves of a stored answer about waiting jobs, checked as far as that needs neither job nor placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from oracle.moves import Move, MoveError, MoveMode, Stop
+from oracle.plans.resumption import read_moves
+from oracle.rechecking.checks import ResultError
+from oracle.replay import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from oracle.snapshots.model import Snapshot
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is the same for all jobs that were asked about."""
+
+    mode: MoveMode
+    protected: tuple[str, ...]
+    max_per_job_at_once: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMoves:
+    """What an answer says is to be done before a job starts, and what it was asked."""
+
+    moves: tuple[Move, ...]
+    stops: tuple[Stop, ...]
+    question: Question
+
+    @classmethod
+    def read(cls, data: object, question: Question) -> StoredMoves:
+        """Return the moves of an answer.
+
+        Raises
+        ------
+        ResultError
+            The data have another form.
+        """
+        try:
+            moves, stops = read_moves(data)
+        except MoveError as error:
+            raise ResultError(str(error)) from error
+        return cls(moves, stops, question)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what was not allowed, wherever the moves are played."""
+        if self.question.mode is MoveMode.LIVE and self.stops:
+            yield "an instance is stopped first, and the moves should be live"
+        if any(stop.before_step < 1 for stop in self.stops):
+            yield "steps count from 1"
+
+    def play(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot after the moves.
+
+        Raises
+        ------
+        MoveError
+            They cannot be made.
+        """
+        return replay(snapshot, self.moves, self.stops, max_per_job_at_once=self.question.max_per_job_at_once)
