@@ -32,25 +32,32 @@ _QUIET_S = 1.0
 _EVERY = 256
 
 
-class ReplayProgress:
-    """An observer of a replay that counts departures; it shows nothing where standard error is no terminal."""
+class _OnTerminal:
+    """A bar that ends with its block; None while it is not shown."""
 
-    def __init__(self, scheduler: str, jobs: int) -> None:
-        self._scheduler = scheduler
-        self._jobs = jobs
-        self._done = 0
-        self._began = time.monotonic()
+    def __init__(self) -> None:
         self._bar: Progress | None = None
         self._wanted = sys.stderr is not None and sys.stderr.isatty()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+class ReplayProgress(_OnTerminal):
+    """An observer of a replay that counts departures; it shows nothing where standard error is no terminal."""
+
+    def __init__(self, scheduler: str, jobs: int) -> None:
+        super().__init__()
+        self._scheduler = scheduler
+        self._jobs = jobs
+        self._done = 0
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
 
     def started(self, job: TraceJob, now: float, placed: Placed) -> None:
         """Take note of nothing."""
@@ -76,12 +83,12 @@ class ReplayProgress:
             self._bar.update(task, completed=self._done)
 
 
-class CellProgress:
+class CellProgress(_OnTerminal):
     """Counts the cells of a sweep; it shows nothing where standard error is no terminal."""
 
     def __init__(self, cells: int) -> None:
-        self._bar: Progress | None = None
-        if cells and sys.stderr is not None and sys.stderr.isatty():
+        super().__init__()
+        if cells and self._wanted:
             self._bar = _bar("cells", TimeRemainingColumn())
             self._task = self._bar.add_task("", total=cells)
 
@@ -89,12 +96,6 @@ class CellProgress:
         if self._bar is not None:
             self._bar.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def done(self, cell: Cell) -> None:
         """Count a finished cell, and name it."""

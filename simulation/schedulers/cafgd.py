@@ -17,7 +17,6 @@ from heapq import heappop, heappush
 from math import log
 from typing import TYPE_CHECKING
 
-from simulation.cluster import Cluster
 from simulation.demand import GPUS_PER_NODE
 from simulation.schedulers.arrivals import Window
 from simulation.schedulers.gradient import (
@@ -31,11 +30,13 @@ from simulation.schedulers.gradient import (
     normalised,
 )
 from simulation.schedulers.greedy import best_fit, place_gang
+from simulation.schedulers.holding import OnCluster
 from simulation.schedulers.protocol import LEFT, Answer, Cause, Farewell, Placed, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from simulation.cluster import Cluster
     from simulation.jobs import TraceJob
     from simulation.schedulers.gradient import Row
 
@@ -59,33 +60,18 @@ def long_share(duration_s: float) -> float:
     return log(duration_s / SHORT_S) / log(LONG_S / SHORT_S)
 
 
-class CafgdScheduler:
+class CafgdScheduler(OnCluster):
     """The scheduler; `wait_for_peak` switches the stand-in."""
 
     name = "cafgd"
 
     def __init__(self, nodes: int, *, wait_for_peak: bool = True) -> None:
-        self.cluster = Cluster(nodes)
+        super().__init__(nodes)
         self._wait_for_peak = wait_for_peak
         self._long, self._short, self._shortest = Window(LONG_WINDOW), Window(SHORT_WINDOW), Window(SHORTEST_WINDOW)
         self._of_windows: tuple[Row, Row, Row] | None = None  # F under each window alone; None after an arrival
         self._ends: list[tuple[float, str]] = []  # a heap of when running jobs end
         self._held: dict[str, float] = {}  # jobs that wait or have waited, and until when
-
-    @property
-    def nodes(self) -> int:
-        """N, number of nodes."""
-        return self.cluster.nodes
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ at present."""
-        return self.cluster.partial_nodes
-
-    @property
-    def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
-        return self.cluster.empty_nodes
 
     def submitted(self, job: TraceJob, now: float) -> None:
         """Count an arrival."""

@@ -9,27 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compass_core import ClusterState, Job, PrintedUndefinedError, RefusalKind, Variant, arrive, depart
-from simulation.schedulers.protocol import LEFT, Answer, Cause, Farewell, Left, Placed, Refused
+from compass_core import Job, PrintedUndefinedError, Variant, arrive, depart
+from simulation.schedulers.holding import OnState
+from simulation.schedulers.protocol import Cause, Refused
 
 if TYPE_CHECKING:
-    from compass_core import Refusal
     from simulation.jobs import TraceJob
+    from simulation.schedulers.protocol import Answer, Farewell
 
-_CAUSES = {
-    RefusalKind.CAPACITY: Refused(Cause.CAPACITY),
-    RefusalKind.FRAGMENTATION: Refused(Cause.FRAGMENTATION),
-    RefusalKind.STRUCTURE: Refused(Cause.STRUCTURE),
-}
 _UNDEFINED = Refused(Cause.UNDEFINED)
 
 
-def refusal(reason: Refusal) -> Refused:
-    """Return the refusal of the core as the engine reads it."""
-    return _CAUSES[reason.kind]
-
-
-class CoreScheduler:
+class CoreScheduler(OnState):
     """One of the three variants on a cluster of 8-GPU nodes.
 
     Attributes
@@ -40,27 +31,16 @@ class CoreScheduler:
         The cluster at present.
     """
 
-    __slots__ = ("nodes", "state", "variant")
+    __slots__ = ("variant",)
 
     def __init__(self, variant: Variant, nodes: int) -> None:
+        super().__init__(nodes)
         self.variant = variant
-        self.nodes = nodes
-        self.state = ClusterState.empty(nodes)
 
     @property
     def name(self) -> str:
         """Name in reports."""
         return self.variant.value
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ at present."""
-        return self.state.partial_nodes
-
-    @property
-    def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
-        return self.state.empty_nodes
 
     def arrive(self, job: TraceJob, now: float) -> Answer:
         """Start a job, or say why the variant has no place for it."""
@@ -69,10 +49,7 @@ class CoreScheduler:
             outcome = arrive(self.state, Job(job.name, job.instances, job.gpus), variant=self.variant)
         except PrintedUndefinedError:
             return _UNDEFINED
-        if outcome.reason is not None:
-            return refusal(outcome.reason)
-        self.state = outcome.state
-        return Placed(tuple(placement.node for placement in outcome.placements), outcome.migrations)
+        return self.arrived(outcome)
 
     def depart(self, job: TraceJob, now: float) -> Farewell:
         """End a job; PRINTED may not know how (P5)."""
@@ -81,5 +58,4 @@ class CoreScheduler:
             outcome = depart(self.state, job.name, variant=self.variant)
         except PrintedUndefinedError:
             return _UNDEFINED
-        self.state = outcome.state
-        return Left(outcome.migrations) if outcome.migrations else LEFT
+        return self.departed(outcome)

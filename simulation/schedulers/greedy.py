@@ -10,20 +10,21 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from simulation.cluster import Cluster
 from simulation.demand import GPUS_PER_NODE
+from simulation.schedulers.holding import OnCluster
 from simulation.schedulers.protocol import LEFT, Answer, Cause, Farewell, Placed, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from simulation.cluster import Cluster
     from simulation.jobs import TraceJob
 
 NO_CAPACITY = Refused(Cause.CAPACITY)
 BADLY_PLACED = Refused(Cause.FRAGMENTATION)
 
 
-class GreedyScheduler:
+class GreedyScheduler(OnCluster):
     """Places each instance where a rule says, and never moves one.
 
     Attributes
@@ -35,24 +36,9 @@ class GreedyScheduler:
     """
 
     def __init__(self, name: str, nodes: int, choose: Callable[[Cluster, int], int]) -> None:
+        super().__init__(nodes)
         self.name = name
-        self.cluster = Cluster(nodes)
         self._choose = choose
-
-    @property
-    def nodes(self) -> int:
-        """N, number of nodes."""
-        return self.cluster.nodes
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ at present."""
-        return self.cluster.partial_nodes
-
-    @property
-    def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
-        return self.cluster.empty_nodes
 
     def arrive(self, job: TraceJob, now: float) -> Answer:
         """Start a job wherever all its instances fit."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.cluster import Cluster
 from simulation.demand import GPUS_PER_NODE
 from simulation.queues import FifoQueue
 from simulation.schedulers.arrivals import Window
@@ -25,11 +24,13 @@ from simulation.schedulers.gradient import (
     normalised,
 )
 from simulation.schedulers.greedy import place_gang
+from simulation.schedulers.holding import OnCluster
 from simulation.schedulers.protocol import LEFT, Answer, Farewell, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simulation.cluster import Cluster
     from simulation.jobs import TraceJob
     from simulation.queues import JobQueue
     from simulation.schedulers.gradient import Row
@@ -42,31 +43,16 @@ PER_WAITING_HOUR = 0.05
 _DIGITS = 9  # scores that differ by less are equal, and the job submitted first comes first
 
 
-class McgScheduler:
+class McgScheduler(OnCluster):
     """The scheduler. Its queue is part of it: what waits is half of p."""
 
     name = "mcg"
 
     def __init__(self, nodes: int) -> None:
-        self.cluster = Cluster(nodes)
+        super().__init__(nodes)
         self._recent = Window(WINDOW)
         self._pending = [0] * (GPUS_PER_NODE + 1)
         self._known: tuple[int, Row] | None = None  # free GPUs, and the costs at that load; None when p has changed
-
-    @property
-    def nodes(self) -> int:
-        """N, number of nodes."""
-        return self.cluster.nodes
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ at present."""
-        return self.cluster.partial_nodes
-
-    @property
-    def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
-        return self.cluster.empty_nodes
 
     def make_queue(self) -> JobQueue:
         """Return the queue in the order of this scheduler."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compass_core import ClusterState, Job
+from compass_core import Job
 from oracle import sifopt
-from simulation.schedulers.core_variants import refusal
-from simulation.schedulers.protocol import LEFT, Answer, Farewell, Left, Placed
+from simulation.schedulers.holding import OnState
 
 if TYPE_CHECKING:
     from simulation.jobs import TraceJob
+    from simulation.schedulers.protocol import Answer, Farewell
 
 
-class SifOptScheduler:
+class SifOptScheduler(OnState):
     """The scheduler, on a cluster of 8-GPU nodes.
 
     Attributes
@@ -30,32 +30,12 @@ class SifOptScheduler:
 
     name = "sifopt"
 
-    def __init__(self, nodes: int) -> None:
-        self.nodes = nodes
-        self.state = ClusterState.empty(nodes)
-
-    @property
-    def partial_nodes(self) -> int:
-        """Φ at present."""
-        return self.state.partial_nodes
-
-    @property
-    def empty_nodes(self) -> int:
-        """Nodes that hold nothing at present."""
-        return self.state.empty_nodes
-
     def arrive(self, job: TraceJob, now: float) -> Answer:
         """Start a job, or say that nothing makes room for it."""
         del now
-        outcome = sifopt.arrive(self.state, Job(job.name, job.instances, job.gpus))
-        if outcome.reason is not None:
-            return refusal(outcome.reason)
-        self.state = outcome.state
-        return Placed(tuple(placement.node for placement in outcome.placements), outcome.migrations)
+        return self.arrived(sifopt.arrive(self.state, Job(job.name, job.instances, job.gpus)))
 
     def depart(self, job: TraceJob, now: float) -> Farewell:
         """End a job."""
         del now
-        outcome = sifopt.depart(self.state, job.name)
-        self.state = outcome.state
-        return Left(outcome.migrations) if outcome.migrations else LEFT
+        return self.departed(sifopt.depart(self.state, job.name))
