@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 import oracle
 import oracle.admission
 from oracle.admission import Admission, Verdict
+from tests.oracle.cli.files import data_of, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.cli.conftest import Sifopt
+    from tests.oracle.cli.files import Case
 
 CLUSTER: dict[str, object] = {
     "schema": "compass-abs/snapshot/1",
@@ -26,25 +28,9 @@ CLUSTER: dict[str, object] = {
 }
 
 
-class Case(TypedDict):
-    id: str
-    snapshot: dict[str, object]
-    expected: dict[str, object]
-
-
-def _write(folder: Path, value: object) -> Path:
-    path = folder / "cluster.json"
-    path.write_text(json.dumps(value))
-    return path
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    return _write(tmp_path, CLUSTER)
-
-
-def _data(text: str) -> dict[str, object]:
-    return cast("dict[str, object]", json.loads(text))
+    return written(tmp_path, CLUSTER)
 
 
 def test_the_public_name() -> None:
@@ -65,7 +51,7 @@ class TestVerdicts:
         assert result.status == 0
         assert "1x8 GPUs can start after 1 move:" in result.out
         assert "Proved: it takes no fewer moves." in result.out
-        data = _data(sifopt("admit", cluster, "--job", "1X8", "-o", "json").out)
+        data = data_of(sifopt("admit", cluster, "--job", "1X8", "-o", "json").out)
         assert data["schema"] == "compass-abs/admit/1"
         assert (data["verdict"], data["migrations"]) == ("fits_after", 1)
         assert len(cast("list[object]", data["moves"])) == 1
@@ -78,7 +64,7 @@ class TestVerdicts:
         assert result.status == 1
         assert "2x8 GPUs cannot start: " in result.out
         assert "What stands in its way:" in result.out
-        assert _data(sifopt("admit", cluster, "--job", "2x8", "-o", "json").out)["verdict"] == "cannot"
+        assert data_of(sifopt("admit", cluster, "--job", "2x8", "-o", "json").out)["verdict"] == "cannot"
 
     def test_what_is_protected_stays(self, sifopt: Sifopt, cluster: Path) -> None:
         assert sifopt("admit", cluster, "--job", "1x8", "--protect", "a").status == 0
@@ -113,7 +99,7 @@ class TestQueue:
 
     @pytest.fixture
     def queue(self, tmp_path: Path) -> Path:
-        return _write(tmp_path, {**CLUSTER, "pending": list(self.PENDING)})
+        return written(tmp_path, {**CLUSTER, "pending": list(self.PENDING)})
 
     def test_table(self, sifopt: Sifopt, queue: Path) -> None:
         result = sifopt("admit", queue)
@@ -144,7 +130,7 @@ class TestQueue:
         assert [job["name"] for job in data["jobs"]] == ["w3"]
 
     def test_one_job_is_told_as_one_job(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        path = _write(tmp_path, {**CLUSTER, "pending": [self.PENDING[1]]})
+        path = written(tmp_path, {**CLUSTER, "pending": [self.PENDING[1]]})
         named = sifopt("admit", path).out.replace("w1 (1x8 GPUs)", "1x8 GPUs")
         assert named == sifopt("admit", path, "--job", "1x8", "--pool", "default").out
 
@@ -153,7 +139,7 @@ class TestQueue:
         assert (result.status, result.out, result.err) == (0, "No job waits.\n", "")
 
     def test_nobody_can_start(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        path = _write(tmp_path, {**CLUSTER, "pending": [self.PENDING[0], self.PENDING[0] | {"name": "again"}]})
+        path = written(tmp_path, {**CLUSTER, "pending": [self.PENDING[0], self.PENDING[0] | {"name": "again"}]})
         result = sifopt("admit", path)
         assert result.status == 1
         assert "No job is known to be able to start." in result.out
@@ -201,10 +187,10 @@ def test_every_case(sifopt: Sifopt, real_data: Path, tmp_path: Path, mode: str) 
             continue
         asked += 1
         job = f"{pending[0].get('instances', 1)}x{pending[0]['gpus_per_instance']}"
-        path = _write(tmp_path, case["snapshot"])
+        path = written(tmp_path, case["snapshot"])
         pool = str(pending[0].get("pool", "default"))
         result = sifopt("admit", path, "--job", job, "--pool", pool, "--moves", mode, "-o", "json")
-        data = _data(result.out)
+        data = data_of(result.out)
         assert data["verdict"] == expected["admit"], case["id"]
         assert result.status == (1 if expected["admit"] == "cannot" else 0), case["id"]
         assert data["migrations"] == (expected["admit_migrations"] if mode == "checkpoint" else live), case["id"]

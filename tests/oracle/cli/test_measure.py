@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from oracle.cli.measure import CSV_FIGURES
 from oracle.snapshots.native import write_native
+from tests.oracle.cli.files import written
 from tests.oracle.snapshots.strategies import snapshots
 
 if TYPE_CHECKING:
@@ -69,13 +70,7 @@ Left out 1 (-v lists them): running jobs without an instance (1).
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    return _write(tmp_path, CLUSTER)
-
-
-def _write(folder: Path, value: object) -> Path:
-    path = folder / "cluster.json"
-    path.write_text(json.dumps(value))
-    return path
+    return written(tmp_path, CLUSTER)
 
 
 class TestTable:
@@ -103,24 +98,24 @@ class TestTable:
         assert result.err == "sifopt: no node is in a pool named 'b200'; pools: 'a100', 'h100'\n"
 
     def test_an_empty_cluster_is_a_result(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        result = sifopt("measure", _write(tmp_path, CLUSTER | {"nodes": NOTHING, "jobs": NOTHING}), "--exit-code")
+        result = sifopt("measure", written(tmp_path, CLUSTER | {"nodes": NOTHING, "jobs": NOTHING}), "--exit-code")
         assert result.status == 0
         assert "The snapshot has no GPU nodes." in result.out
 
     def test_an_idle_cluster(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        result = sifopt("measure", _write(tmp_path, CLUSTER | {"jobs": NOTHING, "pending": NOTHING}))
+        result = sifopt("measure", written(tmp_path, CLUSTER | {"jobs": NOTHING, "pending": NOTHING}))
         assert "No node is partly used." in result.out
         assert "Waiting" not in result.out
 
     def test_a_long_list_is_cut_unless_verbose(self, sifopt: Sifopt, tmp_path: Path) -> None:
         pending = [{"name": f"w{i}", "gpus_per_instance": 1, "pool": "a100"} for i in range(7)]
-        path = _write(tmp_path, CLUSTER | {"pending": pending})
+        path = written(tmp_path, CLUSTER | {"pending": pending})
         assert "w4 (1x1 GPUs, a100) and 2 more (-v lists them)." in sifopt("measure", path).out
         assert "w6 (1x1 GPUs, a100)." in sifopt("measure", path, "-v").out
 
     def test_names_cannot_steer_the_terminal(self, sifopt: Sifopt, tmp_path: Path) -> None:
         nodes = [{"name": "n", "gpus": 8, "pool": "[red]\x1b[31m\n"}]
-        out = sifopt("measure", _write(tmp_path, CLUSTER | {"nodes": nodes, "jobs": []})).out
+        out = sifopt("measure", written(tmp_path, CLUSTER | {"nodes": nodes, "jobs": []})).out
         assert "\x1b" not in out
         assert r"[red]\x1b[31m\n" in out
 
@@ -198,7 +193,7 @@ class TestCsv:
         )
 
     def test_a_pool_named_like_a_heading(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        path = _write(tmp_path, CLUSTER | {"nodes": [{"name": "n", "gpus": 8, "pool": 'a,"b"'}], "jobs": []})
+        path = written(tmp_path, CLUSTER | {"nodes": [{"name": "n", "gpus": 8, "pool": 'a,"b"'}], "jobs": []})
         rows = list(csv.DictReader(io.StringIO(sifopt("measure", path, "-o", "csv").out)))
         assert [(row["scope"], row["pool"]) for row in rows] == [("pool", 'a,"b"'), ("total", "")]
         assert list(rows[0]) == ["scope", "pool", *CSV_FIGURES]
@@ -214,7 +209,7 @@ class TestExitStatus:
 
     def test_bad_input(self, sifopt: Sifopt, tmp_path: Path) -> None:
         jobs = [{"name": "a", "gpus_per_instance": 1, "instances": [{"node": "n9"}]}]
-        path = _write(tmp_path, CLUSTER | {"jobs": jobs})
+        path = written(tmp_path, CLUSTER | {"jobs": jobs})
         result = sifopt("measure", path)
         assert (result.status, result.out) == (2, "")
         assert result.err == f"sifopt: {path}: jobs[0].instances[0].node: no node is named 'n9'\n"
@@ -222,7 +217,7 @@ class TestExitStatus:
     @pytest.mark.parametrize("output", ["table", "json", "csv"])
     def test_not_settled_in_time(self, sifopt: Sifopt, tmp_path: Path, output: str) -> None:
         # Sevens and threes on nodes of nine and odd sizes: nothing that a bound settles without a solver.
-        result = sifopt("measure", _write(tmp_path, _hard()), "-o", output, "--time-limit", "0", "--exit-code")
+        result = sifopt("measure", written(tmp_path, _hard()), "-o", output, "--time-limit", "0", "--exit-code")
         assert result.status == 3
         assert ("Not settled within the time limit" if output == "table" else "unknown") in result.out
 

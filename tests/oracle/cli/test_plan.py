@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
+
+from tests.oracle.cli.files import data_of, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.cli.conftest import Sifopt
+    from tests.oracle.cli.files import Case
 
 CLUSTER: dict[str, object] = {
     "schema": "compass-abs/snapshot/1",
@@ -48,25 +51,9 @@ Proved: no plan leaves fewer partial nodes, or as few with fewer moves.
 """
 
 
-class Case(TypedDict):
-    id: str
-    snapshot: dict[str, object]
-    expected: dict[str, object]
-
-
-def _write(folder: Path, value: object) -> Path:
-    path = folder / "cluster.json"
-    path.write_text(json.dumps(value))
-    return path
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    return _write(tmp_path, CLUSTER)
-
-
-def _data(text: str) -> dict[str, object]:
-    return cast("dict[str, object]", json.loads(text))
+    return written(tmp_path, CLUSTER)
 
 
 class TestTable:
@@ -92,7 +79,7 @@ class TestTable:
 
     def test_nothing_to_move_because_all_is_well_names_nothing_immovable(self, sifopt: Sifopt, tmp_path: Path) -> None:
         jobs = [{"name": "a", "gpus_per_instance": 8, "instances": [{"node": "n1", "movable": False}]}]
-        result = sifopt("plan", _write(tmp_path, CLUSTER | {"jobs": jobs}))
+        result = sifopt("plan", written(tmp_path, CLUSTER | {"jobs": jobs}))
         assert "Nothing to move: 0 partial nodes, 2 empty.\n" in result.out
         assert "Immovable" not in result.out
 
@@ -100,7 +87,7 @@ class TestTable:
         nodes = [{"name": name, "gpus": 8, "pool": pool} for name, pool in (("n1", "x"), ("n2", "x"), ("n3", "y"))]
         places = [{"node": "n1"}, {"node": "n2", "movable": False}, {"node": "n3", "movable": False}]
         jobs = [{"name": "a", "gpus_per_instance": 5, "instances": places}]
-        result = sifopt("plan", _write(tmp_path, CLUSTER | {"nodes": nodes, "jobs": jobs}), "--pool", "x")
+        result = sifopt("plan", written(tmp_path, CLUSTER | {"nodes": nodes, "jobs": jobs}), "--pool", "x")
         assert "Nothing to move in pool x: 2 partial nodes, 0 empty.\n" in result.out
         assert "Immovable or protected: 1 of 2 instances.\n" in result.out
 
@@ -112,7 +99,7 @@ class TestTable:
         assert not picture.exists()
 
     def test_live_moves_that_do_not_lead_as_far(self, sifopt: Sifopt, tmp_path: Path) -> None:
-        result = sifopt("plan", _write(tmp_path, EXCHANGE), "--moves", "live")
+        result = sifopt("plan", written(tmp_path, EXCHANGE), "--moves", "live")
         assert result.status == 0
         assert "(--moves checkpoint)" not in result.out
 
@@ -126,7 +113,7 @@ class TestTable:
 class TestJson:
     def test_is_that_of_the_contract(self, sifopt: Sifopt, cluster: Path) -> None:
         result = sifopt("plan", cluster, "-o", "json", "--frontier")
-        data = _data(result.out)
+        data = data_of(result.out)
         assert result.status == 0
         assert data["schema"] == "compass-abs/plan/1"
         expected: dict[str, object] = {
@@ -148,16 +135,16 @@ class TestJson:
         assert "certificate" in data
 
     def test_frontier_only_if_asked_for(self, sifopt: Sifopt, cluster: Path) -> None:
-        assert "frontier" not in _data(sifopt("plan", cluster, "-o", "json").out)
+        assert "frontier" not in data_of(sifopt("plan", cluster, "-o", "json").out)
 
 
 class TestLimits:
     def test_migrations(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--max-migrations", "1", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--max-migrations", "1", "-o", "json").out)
         assert (data["migrations"], data["partial_nodes_after"], data["status"]) == (1, 2, "optimal")
 
     def test_partial_nodes(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--max-partial-nodes", "2", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--max-partial-nodes", "2", "-o", "json").out)
         assert (data["migrations"], data["partial_nodes_after"], data["status"]) == (1, 2, "optimal")
 
     @pytest.mark.parametrize(
@@ -195,7 +182,7 @@ class TestLimits:
             {"name": f"j{i}", "gpus_per_instance": gpus, "instances": [{"node": f"n{i}"}]}
             for i, gpus in enumerate((3, 3, 3, 6, 6, 5, 5, 4, 2))
         ]
-        path = _write(tmp_path, {"schema": "compass-abs/snapshot/1", "nodes": nodes, "jobs": jobs})
+        path = written(tmp_path, {"schema": "compass-abs/snapshot/1", "nodes": nodes, "jobs": jobs})
         result = sifopt("plan", path, "--time-limit", "0")
         assert result.status in {0, 3}
         assert ("Not proved" in result.out) == (result.status == 3)
@@ -203,11 +190,11 @@ class TestLimits:
 
 class TestOptions:
     def test_jobs(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--max-jobs", "0", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--max-jobs", "0", "-o", "json").out)
         assert (data["migrations"], data["max_jobs_disturbed"], data["status"]) == (0, 0, "optimal")
 
     def test_weights(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--weight", "team/b=5", "--max-partial-nodes", "2", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--weight", "team/b=5", "--max-partial-nodes", "2", "-o", "json").out)
         assert data["weights"] == {"team/b": 5}
         assert (data["disturbance"], data["disturbance_lower_bound"]) == (1, 1)
         assert {move["job"] for move in cast("list[dict[str, object]]", data["moves"])} == {"team/a"}
@@ -215,14 +202,14 @@ class TestOptions:
     def test_a_job_may_have_an_equals_sign(self, sifopt: Sifopt, tmp_path: Path) -> None:
         path = tmp_path / "named.json"
         path.write_text(json.dumps(CLUSTER).replace("team/b", "team=b"))
-        assert _data(sifopt("plan", path, "--weight", "team=b=3", "-o", "json").out)["weights"] == {"team=b": 3}
+        assert data_of(sifopt("plan", path, "--weight", "team=b=3", "-o", "json").out)["weights"] == {"team=b": 3}
 
     def test_one_at_a_time(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--max-per-job-at-once", "1", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--max-per-job-at-once", "1", "-o", "json").out)
         assert [move["step"] for move in cast("list[dict[str, object]]", data["moves"])] == [1, 2]
 
     def test_an_instance_is_protected(self, sifopt: Sifopt, cluster: Path) -> None:
-        data = _data(sifopt("plan", cluster, "--protect", "team/b:1", "-o", "json").out)
+        data = data_of(sifopt("plan", cluster, "--protect", "team/b:1", "-o", "json").out)
         moved = {(move["job"], move["instance"]) for move in cast("list[dict[str, object]]", data["moves"])}
         assert moved == {("team/a", 0), ("team/b", 0)}
 
@@ -235,10 +222,10 @@ class TestOptions:
         nodes = [*cast("list[object]", CLUSTER["nodes"]), {"name": "h", "gpus": 8, "pool": "h100"}]
         running = [*cast("list[object]", CLUSTER["jobs"])]
         running.append({"name": "c", "gpus_per_instance": 1, "instances": [{"node": "h"}]})
-        path = _write(tmp_path, {**CLUSTER, "nodes": nodes, "jobs": running})
-        data = _data(sifopt("plan", path, "--pool", "h100", "-o", "json").out)
+        path = written(tmp_path, {**CLUSTER, "nodes": nodes, "jobs": running})
+        data = data_of(sifopt("plan", path, "--pool", "h100", "-o", "json").out)
         assert (data["partial_nodes_before"], data["migrations"], data["pool"]) == (1, 0, "h100")
-        data = _data(sifopt("plan", path, "--pool", "default", "-o", "json").out)
+        data = data_of(sifopt("plan", path, "--pool", "default", "-o", "json").out)
         assert (data["partial_nodes_before"], data["partial_nodes_after"]) == (3, 0)
 
     def test_every_option_is_explained_with_an_example(self, sifopt: Sifopt) -> None:
@@ -261,7 +248,7 @@ class TestPlot:
 
     def test_one_pool(self, sifopt: Sifopt, tmp_path: Path) -> None:
         nodes = [*cast("list[object]", CLUSTER["nodes"]), {"name": "elsewhere", "gpus": 8, "pool": "h100"}]
-        cluster, path = _write(tmp_path, {**CLUSTER, "nodes": nodes}), tmp_path / "plan.svg"
+        cluster, path = written(tmp_path, {**CLUSTER, "nodes": nodes}), tmp_path / "plan.svg"
         assert sifopt("plan", cluster, "--pool", "default", "--plot", path).status == 0
         assert "elsewhere" not in path.read_text(encoding="utf-8")
 
@@ -294,7 +281,7 @@ class TestResume:
         stored, now = tmp_path / "plan.json", tmp_path / "now.json"
         stored.write_text(sifopt("plan", cluster, "-o", "json").out)
         now.write_text(json.dumps(CLUSTER).replace('"n2"}, {"node": "n3"}', '"n1"}, {"node": "n3"}'))
-        data = _data(sifopt("plan", now, "--resume", stored, "-o", "json").out)
+        data = data_of(sifopt("plan", now, "--resume", stored, "-o", "json").out)
         assert (data["schema"], data["holds"], data["failure"]) == ("compass-abs/resume/1", True, None)
         assert (len(cast("list[object]", data["done"])), len(cast("list[object]", data["moves"]))) == (1, 1)
 
@@ -310,21 +297,21 @@ class TestResume:
     def test_what_the_plan_protects_is_read_from_it(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
         # With the plan stored, what it protects is changed to the very job that it moves.
         stored = tmp_path / "plan.json"
-        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "protected": ["team/b"]}))
+        stored.write_text(json.dumps({**data_of(sifopt("plan", cluster, "-o", "json").out), "protected": ["team/b"]}))
         result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
         assert result.status == 1
         assert "it cannot be moved" in result.out
 
     def test_what_was_protected_may_have_ended(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
         stored = tmp_path / "plan.json"
-        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "protected": ["gone"]}))
+        stored.write_text(json.dumps({**data_of(sifopt("plan", cluster, "-o", "json").out), "protected": ["gone"]}))
         assert sifopt("plan", "--resume", stored, "--snapshot", cluster).status == 0
         result = sifopt("plan", "--resume", stored, "--snapshot", cluster, "--protect", "gone")
         assert (result.status, result.out) == (2, "")
 
     def test_how_many_may_move_at_a_time_is_read_from_it(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
         stored = tmp_path / "plan.json"
-        stored.write_text(json.dumps({**_data(sifopt("plan", cluster, "-o", "json").out), "max_per_job_at_once": 1}))
+        stored.write_text(json.dumps({**data_of(sifopt("plan", cluster, "-o", "json").out), "max_per_job_at_once": 1}))
         result = sifopt("plan", "--resume", stored, "--snapshot", cluster)
         assert result.status == 1
         assert "at most 1 may" in result.out
@@ -394,9 +381,9 @@ def test_every_case(sifopt: Sifopt, real_data: Path, tmp_path: Path, mode: str) 
     key = "fewest_migrations" if mode == "checkpoint" else "live_migrations"
     asked = 0
     for case in cases:
-        path, expected = _write(tmp_path, case["snapshot"]), case["expected"]
+        path, expected = written(tmp_path, case["snapshot"]), case["expected"]
         result = sifopt("plan", path, "-o", "json", "--moves", mode)
-        data = _data(result.out)
+        data = data_of(result.out)
         assert (result.status, data["status"]) == (0, "optimal"), case["id"]
         assert data["partial_nodes_before"] == expected["partial_nodes"], case["id"]
         if mode == "checkpoint" or expected[key] is not None:
