@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compass_core import Job, Variant
-from compass_core.hierarchy import Closing, HierarchicalState, Opening, arrive, depart
+from compass_core.hierarchy import (
+    NVL72,
+    NVL576_FLAT,
+    Closing,
+    HierarchicalState,
+    Opening,
+    Tiers,
+    arrive,
+    depart,
+)
 
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark
@@ -56,9 +65,9 @@ class Workload:
         self.counted["hosts opened or closed"] += sum(isinstance(step, Opening | Closing) for step in outcome.steps)
 
 
-def loaded(domains: int) -> Workload:
+def loaded(domains: int, tiers: Tiers = NVL72) -> Workload:
     """Return a hierarchy played up to its load and 500 events beyond."""
-    workload = Workload(HierarchicalState.empty(domains))
+    workload = Workload(HierarchicalState.empty(domains, tiers))
     while workload.state.used_gpus <= LOAD * workload.state.total_gpus:
         workload.step()
     for _ in range(500):
@@ -84,11 +93,13 @@ def bench_events(benchmark: Benchmark, domains: int) -> None:
 if __name__ == "__main__":
     import time
 
-    for number in DOMAINS:
-        measured = loaded(number)
+    for kind, number in (*((NVL72, number) for number in DOMAINS), (NVL576_FLAT, 10), (NVL576_FLAT, 100)):
+        measured = loaded(number, kind)
         began = time.perf_counter()
         for _ in range(1_000):
             measured.step()
         spent = time.perf_counter() - began
         counts = ", ".join(f"{name} {count / 1_000:.3f}" for name, count in sorted(measured.counted.items()))
-        sys.stdout.write(f"{number:>6} domains: {spent:6.2f} ms an event; an event: {counts}\n")
+        sys.stdout.write(
+            f"{number:>6} domains of {kind.sizes[1]} panels: {spent:6.2f} ms an event; an event: {counts}\n"
+        )

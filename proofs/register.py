@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from proofs.bounded import compass_reachable, exact_reachable
 from proofs.claim import Claim
-from proofs.hierarchy import d1
+from proofs.hierarchy import d1, d2
 from proofs.packing_faults import p4, p9, p10, p11
 from proofs.printed_faults import p1, p2, p3, p5, p6, p7, p8, p12, p13, p14
 from proofs.unbounded import c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11
@@ -194,10 +194,17 @@ _PAPER = (
     ),
     Claim(
         id="D1",
-        statement="In every tier outside the panels whose hosts have K ≤ 9 units, Φ = Φ* after every event while the "
-        "composition condition of the tier holds, in which units that no slot can use count as vacancies for fillers.",
+        statement="In every tier outside the panels whose hosts have K ≤ 16 or K = 72 units, Φ = Φ* after every event "
+        "while the composition condition of the tier holds, in which units that no slot can use count as vacancies.",
         source="paper, Appendix D, repaired; docs/hierarchy.md",
         settle=d1,
+    ),
+    Claim(
+        id="D2",
+        statement="A tier outside the panels whose hosts have K ≤ 16 or K = 72 units refuses a job only if no "
+        "arrangement has room for all of its instances, slots and the ones beyond their vacancies as they are.",
+        source="docs/hierarchy.md",
+        settle=d2,
     ),
 )
 

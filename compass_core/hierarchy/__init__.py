@@ -9,11 +9,12 @@ from compass_core.hierarchy.outcome import HierarchicalOutcome, TierRefusal
 from compass_core.hierarchy.scheduler import arrive, depart
 from compass_core.hierarchy.state import HierarchicalState
 from compass_core.hierarchy.steps import Closing, Opening, Step, TierMigration, replay
-from compass_core.hierarchy.tiers import NVL72, NVL576, Tiers
+from compass_core.hierarchy.tiers import NVL72, NVL576, NVL576_FLAT, Tiers
 
 __all__ = [
     "NVL72",
     "NVL576",
+    "NVL576_FLAT",
     "Closing",
     "HierarchicalOutcome",
     "HierarchicalState",

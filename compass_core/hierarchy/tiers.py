@@ -7,9 +7,11 @@ from math import prod
 
 from compass_core.errors import InvalidJobError, PlacementError
 
-MAX_SIZE = 16
-"""Units of a host at most. The divisions of two hosts are listed (`compass_core.merging`), and of two hosts of 72 units
-there are too many; 72 panels are 8 domains of 9."""
+MAX_PANEL = 16
+"""GPUs of a panel at most: their rule lists the divisions of two panels (`compass_core.merging`)."""
+
+MAX_HOST = 72
+"""Units of a host of an outer tier at most: the panels of a flat NVL576, for which D1 and D2 are settled."""
 
 UNIT_PREFIX = "@"
 """Jobs whose names begin with this are the hierarchy's own: hosts in use, as units of the tier outside."""
@@ -27,14 +29,18 @@ class Tiers:
     Raises
     ------
     PlacementError
-        No tier, or a size that is not 1 to `MAX_SIZE`.
+        No tier, or a size that is not 1 to `MAX_PANEL` for the panels and 1 to `MAX_HOST` outside.
     """
 
     sizes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not self.sizes or not all(1 <= size <= MAX_SIZE for size in self.sizes):
-            raise PlacementError(f"expected one size a tier, each of 1 to {MAX_SIZE}, got {self.sizes}")
+        limits = (MAX_PANEL, *[MAX_HOST] * len(self.sizes))
+        if not self.sizes or not all(1 <= size <= most for size, most in zip(self.sizes, limits, strict=False)):
+            raise PlacementError(
+                f"expected the GPUs of a panel, 1 to {MAX_PANEL}, and 1 to {MAX_HOST} units for each tier outside, "
+                f"got {self.sizes}"
+            )
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -75,6 +81,9 @@ NVL72 = Tiers((8, 9))
 
 NVL576 = Tiers((8, 9, 8))
 """Groups of 8 domains of 72 GPUs."""
+
+NVL576_FLAT = Tiers((8, 72))
+"""Domains of 576 GPUs: 72 panels of 8, any of which may share an instance."""
 
 
 def unit_name(host: int) -> str:

@@ -1,133 +1,76 @@
-"""The rule of the outer tiers: EXACT, and beyond merging the exchange that brings small blocks into residuals.
+"""The rule of the outer tiers: EXACT's placement, and exchanges of blocks until nothing is loose.
 
-Merging (`compass_core.compact`) ends with one open node where sizes divide one another. On hosts of, say, 9 panels it
-can end with several: a slot of 8 panels leaves one panel that no slot can use, and the 1-panel instances that could
-fill it stand on a full host. So while two hosts or more are open, an open one exchanges instances with any other such
-that fewer are open, or such that the room left on open hosts lies beside smaller blocks. Every exchange lowers a tuple
-of whole numbers, so there is an end to it; it costs a number of shapes, not of hosts.
+Merging as `compass_core.compact` does it lists the divisions of two hosts, and ends with one open host only where sizes
+divide one another. On hosts of 9 panels it can end with several: a slot of 8 panels leaves one panel that no slot can
+use, and the 1-panel instances that could fill it stand on a full host. So here an open host exchanges blocks with any
+other one as long as that leaves the two less loose (`compass_core.hierarchy.exchange`).
+
+Every exchange lowers a tuple of whole numbers, so there is an end to it. Then at most one host is open where the
+tier's condition holds (claim D1), and a job is refused only if no arrangement has room for it (claim D2).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-from compass_core.compact import merge_nodes, settle
+from compass_core.compact import fill_vacancies
 from compass_core.draft import Draft
-from compass_core.merging import every_division, executable
-from compass_core.model import shape_of, slot_width
+from compass_core.hierarchy.exchange import exchanges
+from compass_core.model import slot_width
 from compass_core.outcome import Outcome
-from compass_core.place import NoHostError, put
+from compass_core.place import NoHostError, find_host
 from compass_core.refusal import Refusal
 from compass_core.steps import MoveReason, Placement, shortened
 from compass_core.variant import Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator, Mapping
 
-    from compass_core.merging import Step
+    from compass_core.hierarchy.exchange import Exchange
+    from compass_core.index_set import IndexSet
     from compass_core.model import Instance, Job, NodeShape
     from compass_core.state import ClusterState
 
-Looseness = tuple[int, ...]
-"""Open hosts; less the blocks on them by width, narrow ones first; their room, each weighed by the widest block there;
-less the squares of their room."""
-
-
-def looseness(shapes: Iterable[NodeShape]) -> Looseness:
-    """Return what every exchange lowers, the first number first.
-
-    It depends on slots and on ones outside them, not on what fills a slot: a slot that moves with its fillers counts as
-    one block (claim D1 is proved of blocks).
-    """
-    opened = [shape for shape in shapes if shape.open]
-    blocks: Counter[int] = Counter()
-    for shape in opened:
-        blocks[1] += shape.ones
-        blocks.update(slot_width(units, shape.capacity) for units in shape.demands if units > 1)
-    room = sum(shape.room * slot_width(shape.demands[0], shape.capacity) for shape in opened)
-    evenness = -sum(shape.room**2 for shape in opened)
-    return len(opened), *(-blocks[width] for width in (1, 2, 4, 8)), room, evenness
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Moves between two hosts that leave them less loose, in an order that over-books neither."""
-
-    steps: tuple[Step, ...]
-    closes: int
-    """How many hosts fewer are open afterwards."""
-
-
-@cache
-def best_exchange(first: NodeShape, second: NodeShape) -> Exchange | None:
-    """Return the moves that leave two hosts least loose, of those the fewest; None where none leaves them less loose.
-
-    No vacancy is added, so invariant I is kept. Depends on the shapes alone: the cache is the table of exchanges.
-    """
-    before = looseness((first, second))
-    ranked: list[tuple[Looseness, int, list[tuple[Step, int]], Counter[Step]]] = []
-    for _, moved in every_division(first, second, apart=False):
-        after = looseness(_divided(first, second, moved))
-        if after < before:
-            ranked.append((after, moved.total(), sorted(moved.items()), moved))
-    for after, _, _, moved in sorted(ranked, key=lambda way: way[:3]):
-        order = executable(first.free, second.free, moved)
-        if order is not None:
-            return Exchange(order, before[0] - after[0])
-    return None
-
-
-def _divided(first: NodeShape, second: NodeShape, moved: Counter[Step]) -> tuple[NodeShape, NodeShape]:
-    left, right = Counter(first.demands), Counter(second.demands)
-    for (from_first, units), count in moved.items():
-        left[units] += -count if from_first else count
-        right[units] += count if from_first else -count
-    return _shape(first.capacity, left), _shape(second.capacity, right)
-
-
-def _shape(capacity: int, demands: Counter[int]) -> NodeShape:
-    return shape_of(capacity, tuple(sorted(demands.elements(), reverse=True)))
-
 
 def tighten(draft: Draft) -> None:
-    """Exchange instances between hosts until at most one is open or no exchange leaves them less loose."""
-    while (found := _cheapest_exchange(draft)) is not None:
-        first, second, exchange = found
-        for from_first, units in exchange.steps:
-            source, destination = (first, second) if from_first else (second, first)
-            draft.move(draft.cheapest(source, units)[0], destination, MoveReason.EXCHANGE)
-        merge_nodes(draft)
+    """Exchange blocks between hosts until at most one is open or no exchange leaves them less loose."""
+    while sum(len(hosts) for shape, hosts in draft.state.shapes.items() if shape.open) > 1:
+        if not _exchange_once(draft):
+            return
 
 
-def _cheapest_exchange(draft: Draft) -> tuple[int, int, Exchange] | None:
-    """Return an open host, its partner and the moves: those that close most, then the fewest instances."""
-    shapes = draft.state.shapes
-    if sum(len(hosts) for shape, hosts in shapes.items() if shape.open) < 2:
-        return None
-    found: list[tuple[tuple[int, float, int, int], Exchange]] = []
-    for shape, hosts in shapes.items():
-        for other, others in shapes.items():
-            if not shape.open or not other.demands:
-                continue
-            first = hosts.lowest
-            second = next((index for index in others if index != first), None)
-            exchange = None if second is None else best_exchange(shape, other)
-            if second is not None and exchange is not None:
-                found.append(((-exchange.closes, _cost(draft, first, second, exchange), first, second), exchange))
+def _exchange_once(draft: Draft, awaited: int = 1) -> bool:
+    """Carry out the exchange that closes most hosts, then the cheapest; return False where there is none."""
+    found = [
+        (first, second, way)
+        for first, second in _pairs(draft.state.shapes)
+        for way in exchanges(draft.state.nodes[first].shape, draft.state.nodes[second].shape, awaited)
+    ]
     if not found:
-        return None
-    (_, _, first, second), exchange = min(found, key=lambda entry: entry[0])
-    return first, second, exchange
+        return False
+    most = max(way.closes for _, _, way in found)
+    ranked = ((_cost(draft, *entry), *entry[:2], entry[2].steps) for entry in found if entry[2].closes == most)
+    _, first, second, steps = min(ranked)
+    for from_first, units in steps:
+        source, destination = (first, second) if from_first else (second, first)
+        draft.move(draft.cheapest(source, units)[0], destination, MoveReason.EXCHANGE)
+    return True
 
 
-def _cost(draft: Draft, first: int, second: int, exchange: Exchange) -> float:
-    moved = Counter(exchange.steps)
+def _pairs(shapes: Mapping[NodeShape, IndexSet]) -> Iterator[tuple[int, int]]:
+    """Yield an open host and another one in use, one pair for each two shapes."""
+    for shape, hosts in shapes.items():
+        for other, others in shapes.items() if shape.open else ():
+            second = next((index for index in others if index != hosts.lowest), None)
+            if other.demands and second is not None:
+                yield hosts.lowest, second
+
+
+def _cost(draft: Draft, first: int, second: int, way: Exchange) -> float:
     return sum(
         draft.cost(instance)
-        for (from_first, units), count in moved.items()
+        for (from_first, units), count in Counter(way.steps).items()
         for instance in draft.cheapest(first if from_first else second, units, count)
     )
 
@@ -148,24 +91,36 @@ def arrive_tight(state: ClusterState, job: Job, migration_cost: Callable[[Instan
             _put(draft, instance)
     except NoHostError:
         return Outcome(state, admitted=False, reason=Refusal.of(state, job))
-    settle(draft)
-    tighten(draft)
+    _settle(draft)
     placements = tuple(Placement(instance, draft.state.node_of(instance)) for instance in job.all_instances())
     return Outcome(draft.state, placements=placements, migrations=shortened(state, tuple(draft.moves)))
 
 
 def _put(draft: Draft, instance: Instance) -> None:
-    try:
-        put(draft, instance)
-    except NoHostError:
-        settle(draft)
-        tighten(draft)
-        put(draft, instance)
+    """Place one instance, exchanging blocks only where there is no place for it otherwise.
+
+    Once the tier is as tight as can be, what is left to do is to gather narrow blocks where the room is, and ones in
+    their place, which become fillers of the new slot.
+    """
+    host = find_host(draft, instance.gpus)
+    if host is None:
+        fill_vacancies(draft)
+        host = find_host(draft, instance.gpus)
+    for awaited in (1, slot_width(instance.gpus, draft.state.capacity)):
+        while host is None and _exchange_once(draft, awaited):
+            host = find_host(draft, instance.gpus)
+    if host is None:
+        raise NoHostError(f"no host may take an instance of {instance.gpus} units")
+    draft.add(instance, host)
+
+
+def _settle(draft: Draft) -> None:
+    fill_vacancies(draft)
+    tighten(draft)
 
 
 def settle_tight(state: ClusterState, migration_cost: Callable[[Instance], float]) -> Outcome:
     """Settle a tier that a job has left."""
     draft = Draft(state, Variant.EXACT, migration_cost)
-    settle(draft)
-    tighten(draft)
+    _settle(draft)
     return Outcome(draft.state, migrations=shortened(state, tuple(draft.moves)))

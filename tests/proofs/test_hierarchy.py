@@ -1,42 +1,36 @@
-"""D1: the lemmas beside the code and beside random events, and lemmas that must fall."""
+"""D1 and D2: the lemmas beside the code and beside random events, and lemmas and exchanges that must fall."""
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compass_core import ClusterState, Job, Variant, arrive
+from compass_core import ClusterState
 from compass_core.draft import every_move_counts_one
-from compass_core.hierarchy import tier_condition
+from compass_core.hierarchy import exchange, tier_condition
+from compass_core.hierarchy.exchange import blocks_of
 from compass_core.hierarchy.tighten import arrive_tight, settle_tight
-from compass_core.model import slot_width
+from compass_core.model import shape_of
+from proofs import exchanges
 from proofs.claim import Effort, Status
-from proofs.hierarchy import (
-    block_kinds,
-    blocks_beside_code,
-    bound_lemma,
-    d1,
-    exchange_pairs,
-    merge_pairs,
-    not_best,
-    papers_example,
-    row,
-    shortest_failure,
-    table,
-    too_many,
-)
-from proofs.smt import Verdict, prove
-from proofs.strategies import Arrival, Departure, event_lists, parse_events
-from proofs.terms import every, holds
+from proofs.exchanges import block_kinds, blocks_beside_instances, missing_exchanges, owed
+from proofs.hierarchy import admission_lemmas, d1, d2, papers_example, tier_lemmas
+from proofs.smt import Verdict, prove, prove_all
+from proofs.smtlib import Lemma
+from proofs.strategies import Arrival, Departure, event_lists
+from proofs.terms import holds
 
-DOCS = Path(__file__).parents[2] / "docs"
-POWERS = (1, 2, 4, 8)
-OTHERS = (3, 5, 6, 7, 9)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from compass_core.steps import Migration
+
+POWERS = (2, 4, 8, 16)
+OTHERS = (3, 5, 6, 7, 9, 12, 72)
 
 
 class TestKinds:
@@ -49,122 +43,137 @@ class TestKinds:
     def test_a_host_of_one_unit_has_none(self) -> None:
         assert block_kinds(1) == ()
 
-    @given(st.sampled_from([3, 4, 6, 7, 9]), st.data())
-    def test_the_formula_is_the_condition(self, size: int, data: st.DataObject) -> None:
-        kinds = block_kinds(size)
-        chosen = data.draw(st.lists(st.sampled_from(kinds), max_size=8))
-        blocks = Counter(block for kind in chosen for block in kind)
-        lemma = bound_lemma(size, frozenset(), at_most=1)
-        numbers = {"n" + "_".join(map(str, kind)): chosen.count(kind) for kind in kinds}
-        counts = [blocks[units] for units in range(1, size + 1)]
-        assert holds(every(lemma.given), numbers) == tier_condition(counts).holds
-
 
 class TestLemmas:
-    @pytest.mark.parametrize("size", [*POWERS, *OTHERS])
-    def test_proved(self, size: int) -> None:
-        assert prove(bound_lemma(size, exchange_pairs(size), at_most=1)).verdict is Verdict.PROVED
+    @pytest.mark.parametrize("size", [1, *POWERS, *OTHERS])
+    @pytest.mark.parametrize("lemmas", [tier_lemmas, admission_lemmas])
+    def test_proved(self, size: int, lemmas: Callable[[int], Iterator[Lemma]]) -> None:
+        assert prove_all(lemmas(size)).verdict is Verdict.PROVED
 
     @pytest.mark.parametrize("size", OTHERS)
-    def test_merging_alone_is_not_enough(self, size: int) -> None:
-        assert prove(bound_lemma(size, merge_pairs(size, Variant.EXACT), at_most=1)).verdict is Verdict.REFUTED
-        # COMPASS: slots and ones stay apart, and the panels that no slot can use stay idle
-        lemma = bound_lemma(size, merge_pairs(size, Variant.COMPASS), at_most=2, unmixed=True)
-        assert prove(lemma).verdict is Verdict.REFUTED
+    def test_several_hosts_are_open_where_the_condition_fails(self, size: int) -> None:
+        """Without its last premise, that there are places enough, each lemma of a width that leaves a rest falls."""
+        for lemma in tier_lemmas(size):
+            if "at most one" in lemma.label and size % int(lemma.label.split()[-1]):
+                assert prove(Lemma(lemma.label, lemma.claim, lemma.given[:-1])).verdict is Verdict.REFUTED
 
-    @pytest.mark.parametrize("size", [2, 3, 6, 9])
-    def test_no_lemma_without_exchanges(self, size: int) -> None:
-        assert prove(bound_lemma(size, frozenset(), at_most=1)).verdict is Verdict.REFUTED
+    @pytest.mark.parametrize("size", OTHERS)
+    def test_slots_fit_where_there_is_room(self, size: int) -> None:
+        """Without the premise that room is lacking, lemmas fall of slots that can have room beside such blocks."""
+        for lemma in admission_lemmas(size):
+            lacking = 4 if "ones" in lemma.label else 3
+            slot, width = _numbers(lemma.label)
+            given = (*lemma.given[:lacking], *lemma.given[lacking + 1 :])
+            if slot + width < size:
+                assert prove(Lemma(lemma.label, lemma.claim, given)).verdict is Verdict.REFUTED, lemma.label
+
+    @given(st.sampled_from([3, 5, 6, 7, 9, 12, 72]), st.data())
+    def test_the_premise_is_the_condition(self, size: int, data: st.DataObject) -> None:
+        """Of hosts as the lemma has them, the formula says what `tier_condition` says of their blocks of that width."""
+        lemma = data.draw(st.sampled_from([lemma for lemma in tier_lemmas(size) if "at most one" in lemma.label]))
+        width = int(lemma.label.split()[-1])
+        places, rest = divmod(size, width)
+        full, blocks = data.draw(st.integers(0, 5)), data.draw(st.integers(1, (size - 1) // width))
+        rooms = data.draw(st.lists(st.integers(1, rest), max_size=4)) if rest else []
+        demands = {1: full * rest + sum(rest - room for room in rooms)}
+        demands[width] = demands.get(width, 0) + places * (full + len(rooms)) + blocks
+        condition = tier_condition([demands.get(units, 0) for units in range(1, size + 1)])
+        numbers = {"full": full, "others": len(rooms), "left": sum(rooms), "blocks": blocks}
+        assert all(holds(part, numbers) for part in lemma.given[:-1])
+        there = {at: asked <= offered for at, asked, offered in condition.blocks}
+        assert holds(lemma.given[-1], numbers) == there.get(width, True)
+
+
+def _numbers(label: str) -> tuple[int, int]:
+    """Return the width of the slot that a lemma of D2 speaks of, and that of the blocks beside it."""
+    slot, blocks = label.split("slot of ")[1].split(", ")
+    last = blocks.split()[-1]
+    return int(slot), int(last) if last.isdigit() else int(slot)
+
+
+def no_way(*_: object) -> tuple[()]:
+    return ()
+
+
+@pytest.fixture(autouse=True)
+def fresh_table() -> Iterator[None]:
+    """Forget the exchanges found by code that a test has broken."""
+    exchange.exchanges.cache_clear()
+    yield
+    exchange.exchanges.cache_clear()
+
+
+class TestExchanges:
+    @pytest.mark.parametrize("size", [*range(1, 13), 17, 18, 20])
+    def test_none_is_missing(self, size: int) -> None:
+        assert not list(missing_exchanges(size))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("size", [13, 14, 15, 16, 24, 72])
+    def test_none_is_missing_on_large_hosts(self, size: int) -> None:
+        assert not list(missing_exchanges(size))
+
+    @pytest.mark.parametrize("size", [5, 6, 9, 14])
+    @pytest.mark.parametrize("way", ["pour", "swap", "pour_for_ones"])
+    def test_the_telling_pairs_tell(self, size: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Hosts taken as if too large for all pairs: none lacks an exchange, and some do once a way is missing."""
+        monkeypatch.setattr(exchanges, "EVERY_PAIR", 0)
+        assert not list(missing_exchanges(size))
+        monkeypatch.setattr(exchanges, way, no_way)
+        # ones go back only where what is left of a host beside places of a slot's width is most of that width
+        assert bool(list(missing_exchanges(size))) == (way != "pour_for_ones" or size == 14)
+
+    @pytest.mark.parametrize(("size", "way"), [(6, "pour"), (9, "pour"), (14, "pour_for_ones")])
+    def test_every_pair_tells(self, size: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(exchange, way, no_way)
+        assert list(missing_exchanges(size))
+
+    def test_ones_that_go_back_are_needed(self) -> None:
+        """On hosts of 14, {8, 1} and seven 2s for a slot of 5: room for 5 beside a one, but no one to fill it."""
+        assert owed(14, (8, 1), (2,) * 7, 8)
 
     @pytest.mark.parametrize("size", range(1, 7))
-    def test_blocks_are_the_codes(self, size: int) -> None:
-        assert not list(blocks_beside_code(size))
+    def test_instances_are_exchanged_where_blocks_are(self, size: int) -> None:
+        assert not list(blocks_beside_instances(size))
 
 
-@pytest.mark.parametrize("size", OTHERS)
+@pytest.mark.parametrize("size", [3, 5, 6, 7, 9, 12, 72])
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
-def test_no_exchange_is_left_after_an_event(size: int, data: st.DataObject) -> None:
-    """After every event at most one host is open, or no two hosts look like a pair that the rule changes."""
+def test_no_exchange_is_owed_after_an_event(size: int, data: st.DataObject) -> None:
+    """After every event at most one host is open, or no two saturated hosts owe each other an exchange."""
     state = ClusterState.empty(4, size)
     for event in data.draw(event_lists(capacity=size, max_events=20)):
+        moves: tuple[Migration, ...] = ()
         match event:
             case Arrival(job):
                 state = arrive_tight(state, job, every_move_counts_one).state
             case Departure(name) if name in state.jobs:
-                state = settle_tight(state.without_job(name), every_move_counts_one).state
+                outcome = settle_tight(state.without_job(name), every_move_counts_one)
+                state, moves = outcome.state, outcome.migrations
             case _:
                 continue
+        assert len({move.instance for move in moves}) == len(moves)
         shapes = [node.shape for node in state.nodes if node.used and node.shape.demands[0] < size]
         if sum(shape.open for shape in shapes) < 2 or any(shape.vacancy for shape in shapes):
             continue
-        looks = [
-            tuple(sorted([slot_width(g, size) for g in s.demands if g > 1] + [1] * s.ones, reverse=True))
-            for s in shapes
-        ]
-        assert not any((looks[a], looks[b]) in exchange_pairs(size) for a, b in product(range(len(looks)), repeat=2)
-                       if a != b and shapes[a].open)  # fmt: skip
+        kinds = [tuple(block.width for block in blocks_of(shape)) for shape in shapes]
+        assert not any(
+            owed(size, kinds[a], kinds[b])
+            for a, b in product(range(len(kinds)), repeat=2)
+            if a != b and shapes[a].open and shape_of(size, kinds[a]).open
+        )
 
 
-class TestRefuted:
-    """The rules of the panels over K panels, K no power of two: the shortest lists under which they fail."""
-
-    @pytest.mark.parametrize("size", OTHERS)
-    def test_lists_fail_when_replayed(self, size: int) -> None:
-        found = row(size)
-        for text, variant, fails in (
-            (found.compass, Variant.COMPASS, too_many),
-            (found.exact, Variant.EXACT, not_best),
-        ):
-            assert text is not None
-            events, hosts = text.split(", N = ")
-            state = ClusterState.empty(int(hosts), size)
-            for event in parse_events(events):
-                assert isinstance(event, Arrival)
-                state = arrive(state, event.job, variant=variant).state
-            assert fails(state)
-        assert found.tier is Verdict.PROVED
-
-    def test_powers_of_two_keep_the_bounds(self) -> None:
-        for size in POWERS:
-            assert (row(size).compass, row(size).compass_avoidable, row(size).exact) == (None, None, None)
-
-    def test_none_for_four_panels(self) -> None:
-        assert shortest_failure(4, Variant.EXACT, not_best) is None
+class TestClaims:
+    def test_are_proved(self) -> None:
+        for settle in (d1, d2):
+            found = settle(Effort.QUICK)
+            assert found.status is Status.PROVED
+            assert "K = 1 to 12, one at a time" in found.details
 
     def test_the_papers_nine_panels(self) -> None:
         """Nine 8-panel and nine 1-panel jobs: Φ = 9 as printed, Φ* = 0."""
         assert papers_example() == (
             "K = 9, 9x8, 9x1 on 10 domains: Φ* = 0; Φ = 9 as printed, 0 where ones may join slots"
         )
-
-    @pytest.mark.parametrize(
-        ("variant", "events", "partial", "inherent"),
-        [(Variant.COMPASS, ((2, 64), (16, 1)), 3, 0), (Variant.EXACT, ((72, 1), (2, 64)), 2, 1)],
-    )
-    def test_flat_hosts_of_72(
-        self, variant: Variant, events: tuple[tuple[int, int], ...], partial: int, inherent: int
-    ) -> None:
-        state = ClusterState.empty(3, 72)
-        for number, (instances, units) in enumerate(events):
-            state = arrive(state, Job(str(number), instances, units), variant=variant).state
-        condition = tier_condition(state.counts)
-        assert (condition.holds, condition.inherent, state.partial_nodes) == (True, inherent, partial)
-
-    def test_one_event_is_never_enough(self) -> None:
-        for size, hosts in product(OTHERS, (2, 3)):
-            for gpus, instances in product(range(1, size + 1), range(1, 2 * size)):
-                out = arrive(ClusterState.empty(hosts, size), Job("a", instances, gpus), variant=Variant.EXACT)
-                assert not out.admitted or not not_best(out.state)
-
-
-class TestClaim:
-    def test_is_proved(self) -> None:
-        found = d1(Effort.QUICK)
-        assert found.status is Status.PROVED
-        assert "proved for K = 1 to 9; K = 72 as 8 hosts of 9" in found.details
-
-    def test_the_table_is_in_the_docs(self) -> None:
-        text = (DOCS / "hierarchy.md").read_text(encoding="utf-8")
-        for line in table(range(1, 8)).splitlines():
-            assert line in text

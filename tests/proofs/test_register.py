@@ -45,7 +45,7 @@ class TestRegister:
     def test_ids(self) -> None:
         ids = [one.id for one in REGISTER]
         assert len(ids) == len(set(ids))
-        wanted = {f"C{n}" for n in range(1, 12)} | {f"P{n}" for n in range(1, 15)} | {"D1"}
+        wanted = {f"C{n}" for n in range(1, 12)} | {f"P{n}" for n in range(1, 15)} | {"D1", "D2"}
         assert wanted <= set(ids)
 
     def test_statements_are_sentences(self) -> None:
@@ -66,7 +66,7 @@ class TestRegister:
                 assert entry.bound is None or entry.status in {Status.CHECKED, Status.TESTED, Status.REFUTED}
                 assert (entry.status is Status.REFUTED) == (entry.counterexample is not None)
 
-    @pytest.mark.parametrize("name", ["C1", "C3", "C5", "C6", "C7", "C11", "P4", "P11", "D1"])
+    @pytest.mark.parametrize("name", ["C1", "C3", "C5", "C6", "C7", "C11", "P4", "P11", "D1", "D2"])
     def test_the_record_is_what_the_quick_claims_come_to(self, name: str) -> None:
         finding = next(one for one in REGISTER if one.id == name).settle(Effort.QUICK)
         assert Entry.of(finding) == record.load()[Effort.QUICK][name]

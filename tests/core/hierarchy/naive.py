@@ -110,11 +110,7 @@ def _thing(step: TierMigration) -> Thing:
 
 
 def width_of(units: int, size: int) -> int:
-    return next(width for width in (1, 2, 4, 8, 16) if width >= units) if units <= size // 2 else _wide(units, size)
-
-
-def _wide(units: int, size: int) -> int:
-    return next((width for width in (1, 2, 4, 8, 16) if units <= width <= size), size)
+    return next((width for width in (1, 2, 4, 8, 16, 32, 64) if units <= width <= size), size)
 
 
 def saturated_arrangement_exists(counts: Sequence[int], partial: int) -> bool:
@@ -126,6 +122,16 @@ def saturated_arrangement_exists(counts: Sequence[int], partial: int) -> bool:
         return False
     blocks = tuple(sorted([*(width_of(units, size) for units in anchors), *[1] * ones], reverse=True))
     return _arranged(blocks, size, partial)
+
+
+def slots_and_ones_fit(counts: Sequence[int], hosts: int) -> bool:
+    """Whether all slots, and ones beyond their vacancies, can be arranged on so many hosts."""
+    size = len(counts)
+    anchors = [units for units in range(2, size + 1) for _ in range(counts[units - 1])]
+    widths = [width_of(units, size) for units in anchors]
+    blocks = [*widths, *[1] * (counts[0] - sum(widths) + sum(anchors))]  # none where vacancies are more
+    idle = hosts * size - sum(blocks)
+    return idle >= 0 and _arranged(tuple(sorted([*blocks, *[1] * idle], reverse=True)), size, 0)
 
 
 @cache

@@ -52,6 +52,8 @@ SIZES = [
     (4, 3, 2),
     (8, 9, 2),
     (2, 3, 3),
+    (2, 24),
+    (2, 72),
 ]
 BRUTE_FORCE_UP_TO = 14  # units in use: beyond, trying every placement takes too long
 
@@ -258,7 +260,7 @@ class TestErrors:
         with pytest.raises(VariantError):
             arrive(HierarchicalState.empty(1), Job("b"), variant=Variant.PRINTED)
 
-    @pytest.mark.parametrize("sizes", [(), (0,), (8, 0), (8, 72)])
+    @pytest.mark.parametrize("sizes", [(), (0,), (17,), (8, 0), (8, 73), (8, 9, 73)])
     def test_sizes(self, sizes: tuple[int, ...]) -> None:
         with pytest.raises(PlacementError):
             Tiers(sizes)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compass_core import ClusterState, RefusalKind, check_saturation
+from compass_core import ClusterState, Job, RefusalKind, check_saturation
 from compass_core.draft import every_move_counts_one
-from compass_core.hierarchy.tighten import arrive_tight, best_exchange, looseness, settle_tight
-from compass_core.model import shape_of
-from proofs.strategies import Arrival, Departure, event_lists, node_contents
-from tests.core.hierarchy.naive import width_of
+from compass_core.hierarchy import tier_condition
+from compass_core.hierarchy.tighten import arrive_tight, settle_tight
+from proofs.exchanges import block_kinds
+from proofs.strategies import Arrival, Departure, event_lists
+from tests.core.hierarchy.naive import slots_and_ones_fit, width_of
+from tests.core.hierarchy.test_condition import workloads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compass_core import Job
-
-SIZES = (2, 3, 4, 5, 6, 7, 9, 12)
+SIZES = (2, 3, 4, 5, 6, 7, 9, 12, 15, 24, 72)
 
 
 def fits(counts: Sequence[int], hosts: int) -> bool:
@@ -40,41 +41,89 @@ def fits(counts: Sequence[int], hosts: int) -> bool:
     return all(sum(w // width for w in below if w >= width) <= left * (size // width) for width in powers)
 
 
-class TestExchange:
-    @pytest.mark.parametrize("size", [3, 5, 6, 7, 9])
-    @given(data=st.data())
-    def test_keeps_instances_and_lowers_looseness(self, size: int, data: st.DataObject) -> None:
-        contents = [data.draw(node_contents(capacity=size)) for _ in range(2)]
-        first, second = (shape_of(size, tuple(sorted(content, reverse=True))) for content in contents)
-        found = best_exchange(first, second)
-        if found is None:
-            return
-        left, right = Counter(first.demands), Counter(second.demands)
-        for from_first, units in found.steps:
-            source, destination = (left, right) if from_first else (right, left)
-            source[units] -= 1
-            assert source[units] >= 0
-            destination[units] += 1
-            assert sum(destination.elements()) <= size
-        after = [shape_of(size, tuple(sorted(host.elements(), reverse=True))) for host in (left, right)]
-        assert left + right == Counter(first.demands) + Counter(second.demands)
-        assert looseness(after) < looseness((first, second))
-        assert sum(shape.vacancy for shape in after) <= first.vacancy + second.vacancy
-        assert sum(shape.open for shape in after) == first.open + second.open - found.closes
+class TestFits:
+    """The count of places that the other tests ask is itself held against every arrangement."""
 
-    def test_the_ninth_panel(self) -> None:
-        """{8} takes one of nine 1-panel instances off a full domain: two open before and one after, in two steps."""
-        eight, ones = shape_of(9, (8,)), shape_of(9, (1,) * 9)
-        found = best_exchange(eight, ones)
-        assert found is not None
-        assert found.steps == ((False, 1),)
+    @pytest.mark.parametrize(("size", "hosts", "most"), [(3, 4, 12), (5, 3, 15), (6, 3, 18), (7, 2, 14), (9, 2, 18)])
+    def test_counts_what_arrangements_there_are(self, size: int, hosts: int, most: int) -> None:
+        seen = Counter[bool]()
+        for counts in workloads(size, most):
+            found = fits(counts, hosts)
+            assert found == slots_and_ones_fit(counts, hosts), counts
+            seen[found] += 1
+        assert seen[True]
+        assert seen[False]
 
-    def test_nothing_between_full_hosts(self) -> None:
-        full = shape_of(9, (8, 1)), shape_of(9, (1,) * 9)
-        assert best_exchange(*full) is None
+
+@pytest.mark.parametrize(
+    ("size", "hosts", "units"),
+    [
+        (15, ((2,) * 7 + (1,), (8, 4, 1, 1, 1), (8, 1, 1)), 5),
+        (14, ((2,) * 7, (8, 2, 2, 1, 1), (8, 1)), 5),
+        (16, ((2, 1, 1, 1), (1,) * 16), 11),
+    ],
+)
+def test_room_that_only_several_exchanges_make(size: int, hosts: tuple[tuple[int, ...], ...], units: int) -> None:
+    state = placed(size, hosts)
+    assert fits(with_job(state, Job("late", 1, units)), len(hosts))
+    assert arrive_tight(state, Job("late", 1, units), every_move_counts_one).admitted
+
+
+def check_everything(state: ClusterState) -> None:
+    """Hold a state and every arrival of one instance against counting: what is admitted, and Φ under the condition."""
+    rested = settle_tight(state, every_move_counts_one).state
+    condition = tier_condition(rested.counts)
+    assert not condition.holds or rested.partial_nodes == condition.inherent
+    for start, units in product((state, rested), range(1, state.capacity + 1)):
+        job = Job("late", 1, units)
+        expected = units <= start.free_gpus and fits(with_job(start, job), start.node_count)
+        assert arrive_tight(start, job, every_move_counts_one).admitted == expected, (start, units)
+
+
+@pytest.mark.parametrize("size", range(2, 8))
+def test_every_two_hosts_of_blocks(size: int) -> None:
+    for hosts in combinations_with_replacement(((), *block_kinds(size)), 2):
+        check_everything(placed(size, hosts))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", range(2, 8))
+def test_every_three_hosts_of_blocks(size: int) -> None:
+    for hosts in combinations_with_replacement(((), *block_kinds(size)), 3):
+        check_everything(placed(size, hosts))
+
+
+@pytest.mark.parametrize("size", [9, 11, 14, 15, 16, 24, 72])
+@settings(max_examples=settings().max_examples // 3)
+@given(data=st.data())
+def test_hosts_that_are_nearly_full(size: int, data: st.DataObject) -> None:
+    kinds = st.lists(st.sampled_from([width for width in (8, 4, 2, 1) if width < size]), min_size=size, max_size=size)
+    hosts = [_filled(size, data.draw(kinds)) for _ in range(data.draw(st.integers(2, 4)))]
+    hosts[0] = hosts[0][data.draw(st.integers(0, len(hosts[0]))) :]
+    check_everything(placed(size, hosts))
+
+
+def _filled(size: int, blocks: Sequence[int]) -> tuple[int, ...]:
+    """Return the blocks up to the size of the host, the rest of it being ones."""
+    taken: list[int] = []
+    for block in blocks:
+        if sum(taken) + block <= size:
+            taken.append(block)
+    return (*taken, *[1] * (size - sum(taken)))
+
+
+def placed(size: int, hosts: Sequence[tuple[int, ...]]) -> ClusterState:
+    """Return a state with instances of these demands on its hosts."""
+    state = ClusterState.empty(len(hosts), size)
+    for index, demands in enumerate(hosts):
+        for number, units in enumerate(demands):
+            job = Job(f"{index}-{number}", 1, units)
+            state = state.with_job(job).add(job.instance(0), index)
+    return state
 
 
 @pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
 def test_admits_what_fits_and_stays_saturated(size: int, data: st.DataObject) -> None:
     hosts = data.draw(st.integers(1, 5))
