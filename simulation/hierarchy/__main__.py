@@ -23,14 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m simulation.hierarchy", description=main.__doc__)
     parser.add_argument("--jobs", type=int, default=4_000)
     parser.add_argument("--domains", type=int, default=12)
+    parser.add_argument("--panels", type=int, default=9, help="panels a domain")
     parser.add_argument("--gap", type=float, default=60.0, help="mean seconds between submissions")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     trace = panel_trace(PanelSpec(jobs=given.jobs, gap_s=given.gap), given.seed)
     schedulers: list[DomainScheduler] = [
-        TieredScheduler(given.domains, variant=Variant.EXACT),
-        TieredScheduler(given.domains, variant=Variant.COMPASS),
-        BestFitDomains(given.domains),
+        TieredScheduler(given.domains, given.panels, variant=Variant.EXACT),
+        TieredScheduler(given.domains, given.panels, variant=Variant.COMPASS),
+        BestFitDomains(given.domains, given.panels),
     ]
     names = [field.name for field in fields(DomainReplay)]
     sys.stdout.write("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|\n")
