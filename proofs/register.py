@@ -202,7 +202,7 @@ _PAPER = (
     Claim(
         id="D2",
         statement="A tier outside the panels whose hosts have K ≤ 16 or K = 72 units refuses a job only if no "
-        "arrangement has room for all of its instances, slots and the ones beyond their vacancies as they are.",
+        "arrangement has room for its instances: for a slot of each of 2 units or more, and for ones beyond vacancies.",
         source="docs/hierarchy.md",
         settle=d2,
     ),

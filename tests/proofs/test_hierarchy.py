@@ -13,6 +13,7 @@ from compass_core import ClusterState
 from compass_core.draft import every_move_counts_one
 from compass_core.hierarchy import exchange, tier_condition
 from compass_core.hierarchy.exchange import blocks_of
+from compass_core.hierarchy.tiers import MAX_HOST
 from compass_core.hierarchy.tighten import arrive_tight, settle_tight
 from compass_core.model import shape_of
 from proofs import exchanges
@@ -49,6 +50,11 @@ class TestLemmas:
     @pytest.mark.parametrize("lemmas", [tier_lemmas, admission_lemmas])
     def test_proved(self, size: int, lemmas: Callable[[int], Iterator[Lemma]]) -> None:
         assert prove_all(lemmas(size)).verdict is Verdict.PROVED
+
+    @pytest.mark.slow
+    def test_proved_for_every_size_there_may_be(self) -> None:
+        for size in range(1, MAX_HOST + 1):
+            assert prove_all((*tier_lemmas(size), *admission_lemmas(size))).verdict is Verdict.PROVED
 
     @pytest.mark.parametrize("size", OTHERS)
     def test_several_hosts_are_open_where_the_condition_fails(self, size: int) -> None:
