@@ -41,8 +41,11 @@ class ClusterState(Readings):
         Raises
         ------
         PlacementError
-            Fewer than 0 nodes, or a capacity below 1.
+            Fewer than 0 nodes, a capacity below 1, or no whole numbers.
         """
+        if type(nodes) is not int or type(capacity) is not int:
+            # Checked in spite of the types, as those of jobs are.
+            raise PlacementError(f"expected whole numbers of nodes and of GPUs a node, got {nodes!r} and {capacity!r}")
         if nodes < 0:
             raise PlacementError(f"expected 0 nodes or more, got {nodes}")
         if capacity < 1:

@@ -21,6 +21,7 @@ from oracle.rooms.blockers import Waiting, find_blockers, free_gpus, takes_insta
 from oracle.rooms.evidence import RoomEvidence
 from oracle.rooms.making_room import count_fitting, make_room, relocations
 from oracle.rooms.model import groups_of
+from oracle.rooms.question import AskedJob, Question
 from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping
 from oracle.sequencing.live_search import Holding, LiveSpace, RoomFor, search_live
 from oracle.sequencing.rematching import order_interchangeably
@@ -66,6 +67,8 @@ class Admission:
 
     Attributes
     ----------
+    job, question
+        What was asked.
     verdict
         FITS_NOW, FITS_AFTER, CANNOT or UNKNOWN.
     pool
@@ -85,8 +88,12 @@ class Admission:
         What keeps it from starting, if it cannot.
     evidence
         Weights about the pools that were searched: what of the verdict can be checked without a solver.
+    interrupted
+        Whether the search was ended early by `oracle.interruption`.
     """
 
+    job: AskedJob
+    question: Question
     verdict: Verdict
     reason: str
     proof: str = ""
@@ -97,6 +104,7 @@ class Admission:
     lower_bound: int = 0
     blockers: tuple[Blocker, ...] = ()
     evidence: tuple[RoomEvidence, ...] = ()
+    interrupted: bool = False
 
     @property
     def migrations(self) -> int | None:
@@ -110,9 +118,18 @@ class Admission:
         return Status.OPTIMAL if settled and self.verdict is not Verdict.UNKNOWN else Status.UNKNOWN
 
     def to_dict(self) -> dict[str, object]:
-        """Return the verdict as data for JSON; ``sifopt admit -o json`` adds what was asked, which `verify` needs."""
+        """Return the verdict and what was asked as data for JSON: what ``sifopt verify`` checks."""
         return {
             "schema": SCHEMA,
+            **self.verdict_json(),
+            "job": self.job.to_json(),
+            **self.question.to_json(),
+            "interrupted": self.interrupted,
+        }
+
+    def verdict_json(self) -> dict[str, object]:
+        """Return the verdict alone, as it stands among those of a queue."""
+        return {
             "verdict": self.verdict.value,
             "pool": self.pool,
             "migrations": self.migrations,
@@ -170,23 +187,26 @@ def admit(
     """
     if instances < 1 or gpus < 1:
         raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {instances} of {gpus}")
-    if max_per_job_at_once is not None and max_per_job_at_once < 1:
-        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {max_per_job_at_once}")
-    mode, deadline = MoveMode(moves), Deadline(time_limit)
-    snapshot = protect(snapshot, protected)
-    contents = contents_by_pool(snapshot)
-    if pool is not None and pool not in contents:
+    question, deadline = Question.of(moves, protected, max_per_job_at_once), Deadline(time_limit)
+    request = _Request(protect(snapshot, question.protected), AskedJob(instances, gpus, pool), question, deadline)
+    return replace(_answer(request), interrupted=interruption.is_requested())
+
+
+def _answer(request: _Request) -> Admission:
+    job, contents = request.job, contents_by_pool(request.snapshot)
+    if job.pool is not None and job.pool not in contents:
         known = ", ".join(map(repr, contents)) or "none"
-        return Admission(verdict=Verdict.CANNOT, reason=f"no node is in a pool named {pool!r}; pools: {known}")
-    request = _Request(snapshot, mode, max_per_job_at_once, deadline)
-    chosen = contents if pool is None else {pool: contents[pool]}
-    cases = [_PoolCase(request, nodes, Waiting(instances, gpus, name)) for name, nodes in chosen.items()]
+        return request.verdict(Verdict.CANNOT, f"no node is in a pool named {job.pool!r}; pools: {known}")
+    chosen = contents if job.pool is None else {job.pool: contents[job.pool]}
+    cases = [
+        _PoolCase(request, nodes, Waiting(job.instances, job.gpus_per_instance, name)) for name, nodes in chosen.items()
+    ]
     # No pool is searched while another has room as it is.
     ready = next((case.fits_now() for case in cases if case.is_ready), None)
-    return _best([case.answer() for case in cases]) if ready is None else ready
+    return _best(request, [case.answer() for case in cases]) if ready is None else ready
 
 
-def _best(answers: Sequence[Admission]) -> Admission:
+def _best(request: _Request, answers: Sequence[Admission]) -> Admission:
     """Return the best answer of several pools of which none has room now."""
     evidence = tuple(pool for answer in answers for pool in answer.evidence)
     fitting = [answer for answer in answers if answer.verdict is Verdict.FITS_AFTER]
@@ -198,9 +218,11 @@ def _best(answers: Sequence[Admission]) -> Admission:
     if len(answers) == 1:
         return answers[0]
     told = unknown or answers
-    return Admission(
-        verdict=Verdict.UNKNOWN if unknown else Verdict.CANNOT,
-        reason="; ".join(answer.reason for answer in told) or "the cluster has no node",
+    return replace(
+        request.verdict(
+            Verdict.UNKNOWN if unknown else Verdict.CANNOT,
+            "; ".join(answer.reason for answer in told) or "the cluster has no node",
+        ),
         proof="; ".join(answer.proof for answer in told if answer.proof),
         lower_bound=min((answer.lower_bound for answer in told), default=0),
         blockers=tuple(blocker for answer in answers for blocker in answer.blockers),
@@ -213,9 +235,13 @@ class _Request:
     """What is the same for all pools."""
 
     snapshot: Snapshot
-    mode: MoveMode
-    limit: int | None
+    job: AskedJob
+    question: Question
     deadline: Deadline
+
+    def verdict(self, verdict: Verdict, reason: str) -> Admission:
+        """Return a verdict on the job, with nothing known but this."""
+        return Admission(job=self.job, question=self.question, verdict=verdict, reason=reason)
 
 
 class _PoolCase:
@@ -225,6 +251,7 @@ class _PoolCase:
         self._request = request
         self._snapshot = request.snapshot
         self._deadline = request.deadline
+        self._limit = request.question.max_per_job_at_once
         self._contents = contents
         self._waiting = waiting
         self._groups = groups_of(contents)
@@ -252,16 +279,15 @@ class _PoolCase:
         if room.outcome is Outcome.INFEASIBLE:
             return self._cannot(*self._shortage(room), deadline=self._deadline)
         if room.changes is None:
-            interrupted = (search := interruption.current()) is not None and search.requested
-            ended = "the search was interrupted" if interrupted else "time ran out"
+            ended = "the search was interrupted" if interruption.is_requested() else "time ran out"
             return self._unknown(f"{ended} before it was known whether any moves make room in pool {waiting.pool}")
         moves, _ = relocations(self._snapshot, self._groups, room.changes)
         bound = max(1, room.lower_bound)
-        if self._request.mode is MoveMode.LIVE:
+        if self._request.question.mode is MoveMode.LIVE:
             return self._live(moves, bound, room.proof)
         try:
             order = order_interchangeably(
-                self._snapshot, moves, max_per_job_at_once=self._request.limit, deadline=self._deadline
+                self._snapshot, moves, max_per_job_at_once=self._limit, deadline=self._deadline
             )
         except NoOrderError as error:
             return self._unknown(f"{len(moves)} moves make room in pool {waiting.pool}, but {error}", bound)
@@ -298,17 +324,17 @@ class _PoolCase:
         )
 
     def _in_steps(self, sequence: Sequence[Move]) -> MoveOrder:
-        return MoveOrder(moves=in_steps(sequence, Occupancy(self._snapshot).free, self._request.limit))
+        return MoveOrder(moves=in_steps(sequence, Occupancy(self._snapshot).free, self._limit))
 
     def _after(self, order: MoveOrder, bound: int, proof: str) -> Admission:
         waiting = self._waiting
-        after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._request.limit)
+        after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._limit)
         nodes = best_fit(contents_by_pool(after)[waiting.pool], waiting.instances, waiting.gpus)
         count = len(order.moves)
         fitting = min(self._fit_now, waiting.instances)
-        return Admission(
-            verdict=Verdict.FITS_AFTER if count else Verdict.FITS_NOW,
-            reason=reason_to_fit(fitting, waiting, count),
+        verdict = Verdict.FITS_AFTER if count else Verdict.FITS_NOW
+        return replace(
+            self._request.verdict(verdict, reason_to_fit(fitting, waiting, count)),
             proof=proof,
             pool=waiting.pool,
             moves=order.moves,
@@ -325,10 +351,10 @@ class _PoolCase:
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
         blockers = find_blockers(self._snapshot, self._contents, self._waiting, deadline)
-        return Admission(verdict=Verdict.CANNOT, reason=reason, proof=proof, blockers=blockers)
+        return replace(self._request.verdict(Verdict.CANNOT, reason), proof=proof, blockers=blockers)
 
     def _unknown(self, reason: str, bound: int = 1) -> Admission:
-        return Admission(verdict=Verdict.UNKNOWN, reason=reason, lower_bound=bound)
+        return replace(self._request.verdict(Verdict.UNKNOWN, reason), lower_bound=bound)
 
 
 def reason_to_fit(fitting: int, waiting: Waiting, moves: int) -> str:

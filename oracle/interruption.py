@@ -60,6 +60,12 @@ def current() -> Interruption | None:
     return _CURRENT.get()
 
 
+def is_requested() -> bool:
+    """Whether the searches of this context are to end."""
+    interruption = current()
+    return interruption is not None and interruption.requested
+
+
 @contextmanager
 def interruptible(interruption: Interruption) -> Generator[None, None, None]:
     """Let the searches in the block end early once this interruption is requested."""

@@ -349,7 +349,6 @@ class _Planner:
             replay(self._whole, moves, stops, max_per_job_at_once=limit)
         jobs = {move.job for move in moves}
         disturbance = sum(map(self._weight, jobs))
-        current = interruption.current()
         return Plan(
             snapshot=self._whole,
             asked=self._asked,
@@ -366,7 +365,7 @@ class _Planner:
             disturbance=disturbance,
             disturbance_lower_bound=min(found.weight_lower_bound, disturbance),
             status=Status.OPTIMAL if found.best else Status.UNKNOWN,
-            interrupted=current is not None and current.requested,
+            interrupted=interruption.is_requested(),
             evidence=found.evidence,
         )
 

@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from oracle import interruption
 from oracle.admission import Admission, Placement, Verdict, admit, best_fit
 from oracle.certificate import Status
+from oracle.measurement import UnknownPoolError
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
@@ -15,6 +17,7 @@ from oracle.replay import Occupancy, replay
 from oracle.rooms.joint_live_room import make_joint_room_live
 from oracle.rooms.joint_room import make_joint_room
 from oracle.rooms.model import groups_of
+from oracle.rooms.question import AskedJob, Question, jobs_for
 from oracle.sequencing.rematching import order_interchangeably
 from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline
@@ -82,38 +85,45 @@ class QueueAdmission:
 
     Attributes
     ----------
+    jobs, pool, question
+        What was asked: the queue, the only pool asked about (None for all), and what may be moved.
     passed_over
         The jobs before the first one that can start, with their verdicts (CANNOT or UNKNOWN), in queue order.
     first
         The first job that can start alone, and how; None if none is known to.
     together
         The most jobs that can start together.
+    interrupted
+        Whether the search was ended early by `oracle.interruption`.
     """
 
+    jobs: tuple[PendingJob, ...]
+    pool: str | None
+    question: Question
     passed_over: tuple[tuple[str, Admission], ...]
     first: tuple[str, Admission] | None
     together: Together
+    interrupted: bool = False
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``sifopt admit -o json`` says of a queue."""
+        """Return the answer and what was asked as data for JSON: what ``sifopt verify`` checks."""
         return {
             "schema": SCHEMA,
-            "passed_over": [_named(*one) for one in self.passed_over],
-            "first": None if self.first is None else _named(*self.first),
+            "passed_over": [{"name": job, **admission.verdict_json()} for job, admission in self.passed_over],
+            "first": None if self.first is None else {"name": self.first[0], **self.first[1].verdict_json()},
             "together": self.together.to_json(),
+            "jobs": [{"name": job.name, **AskedJob.of(job).to_json()} for job in self.jobs],
+            "pool": self.pool,
+            **self.question.to_json(),
+            "interrupted": self.interrupted,
         }
-
-
-def _named(job: str, admission: Admission) -> dict[str, object]:
-    found = admission.to_dict()
-    del found["schema"]
-    return {"name": job, **found}
 
 
 def admit_queue(
     snapshot: Snapshot,
     jobs: Sequence[PendingJob] | None = None,
     *,
+    pool: str | None = None,
     moves: MoveMode | str = MoveMode.CHECKPOINT,
     time_limit: float | None = None,
     protected: Iterable[str] = (),
@@ -126,19 +136,26 @@ def admit_queue(
     snapshot
         The cluster.
     jobs
-        The queue, first come first; None for the jobs that wait in the snapshot.
+        The queue, first come first; None for the jobs that wait in the snapshot. An answer about other jobs cannot be
+        verified against the snapshot.
+    pool
+        Ask only about jobs that may start in this pool; None for all.
     moves, time_limit, protected, max_per_job_at_once
         As for `admit`. The limits of the search for live moves are those of small clusters and short queues; beyond
         them the result is a set that can start, not always the largest, and its status says so.
 
     Raises
     ------
-    UnknownJobError, ValueError
+    InvalidJobError, UnknownJobError, ValueError
         As from `admit`.
+    UnknownPoolError
+        No node is in `pool`.
     """
-    jobs = snapshot.pending if jobs is None else jobs
-    mode, deadline = MoveMode(moves), Deadline(time_limit)
-    protected = tuple(protected)
+    if pool is not None and pool not in snapshot.pools:
+        known = ", ".join(map(repr, snapshot.pools)) or "none"
+        raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
+    jobs = jobs_for(snapshot.pending if jobs is None else jobs, pool)
+    question, deadline = Question.of(moves, protected, max_per_job_at_once), Deadline(time_limit)
     passed_over: list[tuple[str, Admission]] = []
     first: tuple[str, Admission] | None = None
     for job in jobs:
@@ -147,21 +164,35 @@ def admit_queue(
             instances=job.instances,
             gpus=job.gpus_per_instance,
             pool=job.pool,
-            moves=mode,
+            moves=question.mode,
             time_limit=deadline.seconds_left,
-            protected=protected,
+            protected=question.protected,
             max_per_job_at_once=max_per_job_at_once,
         )
         if answer.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
             first = job.name, answer
             break
         passed_over.append((job.name, answer))
-    together = _Joint(protect(snapshot, protected), jobs, max_per_job_at_once, deadline)
+    joint = _Joint(protect(snapshot, question.protected), jobs, max_per_job_at_once, deadline)
+    together = joint.checkpoint() if question.mode is MoveMode.CHECKPOINT else joint.live()
     return QueueAdmission(
+        jobs=jobs,
+        pool=pool,
+        question=question,
         passed_over=tuple(passed_over),
         first=first,
-        together=together.checkpoint() if mode is MoveMode.CHECKPOINT else together.live(),
+        together=_or_alone(together, first),
+        interrupted=interruption.is_requested(),
     )
+
+
+def _or_alone(together: Together, first: tuple[str, Admission] | None) -> Together:
+    """Return the first job that can start alone where no set was found: searches that were given up may miss it."""
+    if together.jobs or first is None:
+        return together
+    name, alone = first
+    order = MoveOrder(moves=alone.moves, stops=alone.stops)
+    return replace(together, jobs=(name,), order=order, placements=(alone.placements,))
 
 
 class _Joint:

@@ -66,7 +66,7 @@ class Deadline:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, at least 0; None if there is none."""
-        if (interrupted := interruption.current()) is not None and interrupted.requested:
+        if interruption.is_requested():
             return 0.0
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hypothesis import strategies as st
-
 from compass_core import ClusterState, Job
+
+try:
+    from hypothesis import strategies as st
+except ModuleNotFoundError as error:
+    from oracle.cli.program import missing_extra
+
+    if (missing := missing_extra(error, {"hypothesis": "proofs"})) is None:
+        raise
+    raise ModuleNotFoundError(missing, name=error.name) from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

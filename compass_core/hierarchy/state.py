@@ -41,9 +41,9 @@ class HierarchicalState:
         Raises
         ------
         PlacementError
-            Fewer than 0 hosts.
+            Fewer than 0 hosts, or no whole number of them.
         """
-        if hosts < 0:
+        if type(hosts) is not int or hosts < 0:  # checked in spite of the types, as in `ClusterState`
             raise PlacementError(f"expected 0 hosts or more, got {hosts}")
         sizes = tiers.sizes
         levels = (ClusterState.empty(hosts * prod(sizes[tier + 1 :]), size) for tier, size in enumerate(sizes))

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import Snapshot
 
 
-def report(found: Admission, job: str, snapshot: Snapshot, screen: Screen, *, live: bool, verbose: bool) -> str:
-    """Return the table of moves and the sentences about them; `live` if the moves were asked to be live."""
+def report(found: Admission, job: str, snapshot: Snapshot, screen: Screen, *, verbose: bool) -> str:
+    """Return the table of moves and the sentences about them."""
+    live = found.question.mode.value == "live"
     text = draw(move_columns(found.moves, found.stops), screen) + "\n" if found.moves else ""
     sentences = [
         *verdict(found, job),

@@ -6,12 +6,14 @@ Without a job the question is asked of all that wait in the snapshot.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, UsageError, add_snapshot_arguments, skipped_notes
+from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, skipped_notes
 from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.solving import solve
 from oracle.cli.values import Once, demand
+from oracle.cli.words import count
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from oracle.admission import Admission
     from oracle.cli.command import Parser
     from oracle.queue_admission import QueueAdmission
-    from oracle.snapshots.model import PendingJob, Snapshot
+    from oracle.snapshots.model import Snapshot
 
 _STATUS = {
     "fits_now": ExitStatus.DONE,
@@ -46,20 +48,17 @@ def admit_from(options: AdmitOptions) -> Outcome:
 
 def _one(snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int]) -> Outcome:
     solved = solve(lambda tell: _admitted(snapshot, options, job, tell))
-    found = solved.value
-    notes = list(_interrupted(interrupted=solved.interrupted))
-    status = ExitStatus.UNSETTLED if solved.interrupted else _STATUS[found.verdict.value]
-    if options.output == "table":
-        from oracle.cli.admission_report import report  # noqa: PLC0415 - rich is for those who want a table
-        from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
+    found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
+    status = ExitStatus.UNSETTLED if found.interrupted else _STATUS[found.verdict.value]
+    notes = tuple(_of_one(found))
+    if options.output == "json":
+        return _as_json(found.to_dict(), snapshot, options, notes, status)
+    from oracle.cli.admission_report import report  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
 
-        live = options.moves == "live"
-        name = f"{job[0]}x{job[1]} GPUs"
-        text = report(found, name, snapshot, Screen.of_stdout(), live=live, verbose=options.verbose)
-        return Outcome(text=text, notes=tuple(notes), status=status)
-    asked: dict[str, object] = {"instances": job[0], "gpus_per_instance": job[1], "pool": options.pool}
-    data = {**found.to_dict(), "job": asked, **_asked(options, interrupted=solved.interrupted)}
-    return _as_json(data, snapshot, options, notes, status)
+    name = f"{job[0]}x{job[1]} GPUs"
+    text = report(found, name, snapshot, Screen.of_stdout(), verbose=options.verbose)
+    return Outcome(text=text, notes=notes, status=status)
 
 
 def _admitted(
@@ -81,38 +80,26 @@ def _admitted(
 
 
 def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
-    if options.pool is not None and options.pool not in snapshot.pools:
-        known = ", ".join(map(repr, snapshot.pools)) or "none"
-        raise UsageError(f"sifopt admit: no node is in a pool named {options.pool!r}; pools: {known}")
-    jobs = tuple(job for job in snapshot.pending if options.pool is None or job.pool in {None, options.pool})
-    solved = solve(lambda tell: _queue_admitted(snapshot, options, jobs, tell))
-    found = solved.value
-    notes = list(_interrupted(interrupted=solved.interrupted))
-    status = ExitStatus.UNSETTLED if solved.interrupted else _queue_status(found)
-    if options.output == "table":
-        from oracle.cli.queue_report import report  # noqa: PLC0415 - rich is for those who want a table
-        from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
+    solved = solve(lambda tell: _queue_admitted(snapshot, options, tell))
+    found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
+    status = ExitStatus.UNSETTLED if found.interrupted else _queue_status(found)
+    notes = tuple(_of_queue(found))
+    if options.output == "json":
+        return _as_json(found.to_dict(), snapshot, options, notes, status)
+    from oracle.cli.queue_report import report  # noqa: PLC0415 - rich is for those who want a table
+    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
 
-        live = options.moves == "live"
-        text = report(found, jobs, snapshot, Screen.of_stdout(), live=live, verbose=options.verbose)
-        return Outcome(text=text, notes=tuple(notes), status=status)
-    asked = [
-        {"name": job.name, "instances": job.instances, "gpus_per_instance": job.gpus_per_instance, "pool": job.pool}
-        for job in jobs
-    ]
-    of_all = {"pool": options.pool, **_asked(options, interrupted=solved.interrupted)}
-    return _as_json({**found.to_dict(), "jobs": asked, **of_all}, snapshot, options, notes, status)
+    text = report(found, snapshot, Screen.of_stdout(), verbose=options.verbose)
+    return Outcome(text=text, notes=notes, status=status)
 
 
-def _queue_admitted(
-    snapshot: Snapshot, options: AdmitOptions, jobs: Sequence[PendingJob], tell: Callable[[str], None]
-) -> QueueAdmission:
+def _queue_admitted(snapshot: Snapshot, options: AdmitOptions, tell: Callable[[str], None]) -> QueueAdmission:
     from oracle.queue_admission import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
 
-    tell(f"which of {len(jobs)} waiting jobs can start")
+    tell("which waiting jobs can start")
     return admit_queue(
         snapshot,
-        jobs,
+        pool=options.pool,
         moves=options.moves,
         time_limit=options.time_limit,
         protected=options.protected or (),
@@ -128,18 +115,23 @@ def _queue_status(found: QueueAdmission) -> ExitStatus:
     return ExitStatus.ASKED_FOR if settled else ExitStatus.UNSETTLED
 
 
-def _asked(options: AdmitOptions, *, interrupted: bool) -> dict[str, object]:
-    return {
-        "mode": options.moves,
-        "protected": sorted(set(options.protected or ())),
-        "max_per_job_at_once": options.max_per_job_at_once,
-        "interrupted": interrupted,
-    }
+def _of_one(found: Admission) -> Iterator[str]:
+    """Yield what is known of a job, if its search was interrupted."""
+    known = {"unknown": "whether it can start is not known", "cannot": "that it cannot start is proved already"}
+    best = f"the best way found so far takes {count(len(found.moves), 'move')} (at least {found.lower_bound})"
+    if found.interrupted:
+        yield f"sifopt admit: interrupted; {known.get(found.verdict.value, best)}"
 
 
-def _interrupted(*, interrupted: bool) -> Iterator[str]:
-    if interrupted:
-        yield "sifopt admit: interrupted; this is what is known so far"
+def _of_queue(found: QueueAdmission) -> Iterator[str]:
+    """Yield what is known of a queue, if its search was interrupted."""
+    together = found.together
+    most = (
+        f"the most found so far to start together: {count(len(together.jobs), 'job')} (at most {together.most}), "
+        f"{count(len(together.order.moves), 'move')} (at least {together.moves_lower_bound})"
+    )
+    if found.interrupted:
+        yield f"sifopt admit: interrupted; {most if together.jobs else 'no job is known to be able to start'}"
 
 
 def _as_json(

@@ -20,25 +20,16 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import PendingJob, Snapshot
 
 
-def report(
-    found: QueueAdmission,
-    jobs: Sequence[PendingJob],
-    snapshot: Snapshot,
-    screen: Screen,
-    *,
-    live: bool,
-    verbose: bool,
-) -> str:
-    """Return the tables and the sentences about them; `live` if the moves were asked to be live."""
+def report(found: QueueAdmission, snapshot: Snapshot, screen: Screen, *, verbose: bool) -> str:
+    """Return the tables and the sentences about them."""
+    jobs = found.jobs
     if not jobs:
         return _lines(["No job waits.", *skipped_notes(snapshot.skipped, verbose=verbose)])
     alone = [*found.passed_over, *([] if found.first is None else [found.first])]
     if len(jobs) == 1:  # then to start alone and to start together is the same
-        return admission_report.report(
-            alone[0][1], printable(_demand(jobs[0])), snapshot, screen, live=live, verbose=verbose
-        )
+        return admission_report.report(alone[0][1], printable(_demand(jobs[0])), snapshot, screen, verbose=verbose)
     parts = [draw(_columns(found, jobs), screen), _lines(_first(found, verbose=verbose))]
-    together = found.together
+    together, live = found.together, found.question.mode.value == "live"
     if together.order.moves:
         parts.append(draw(move_columns(together.order.moves, together.order.stops), screen))
     sentences = [

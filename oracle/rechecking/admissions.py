@@ -14,9 +14,10 @@ from oracle.node_classes import contents_by_pool
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.rechecking.obstacles import check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
-from oracle.rechecking.stored_moves import Question, StoredMoves
+from oracle.rechecking.stored_moves import StoredMoves
 from oracle.rooms.blockers import Waiting, free_gpus, takes_instances
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
+from oracle.rooms.question import AskedJob, Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import Snapshot
 
 _SEARCH = "rests on a search"
-
-
-class ToldJob(msgspec.Struct, frozen=True):
-    """The job that was asked about."""
-
-    instances: int
-    gpus_per_instance: int
-    pool: str | None
 
 
 class ToldPlacement(msgspec.Struct, frozen=True):
@@ -61,7 +54,7 @@ class ToldAdmission(msgspec.Struct, frozen=True):
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    job: ToldJob
+    job: AskedJob
 
 
 def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -76,7 +69,7 @@ def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     yield from check_verdict(data, convert(data, _Asked).job, convert(data, Question), snapshot)
 
 
-def check_verdict(data: object, job: ToldJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:
+def check_verdict(data: object, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:
     """Yield the claims about one job, checked.
 
     Raises
@@ -100,7 +93,9 @@ def check_verdict(data: object, job: ToldJob, question: Question, snapshot: Snap
 
 
 class _Verdict:
-    def __init__(self, told: ToldAdmission, data: object, job: ToldJob, question: Question, snapshot: Snapshot) -> None:
+    def __init__(
+        self, told: ToldAdmission, data: object, job: AskedJob, question: Question, snapshot: Snapshot
+    ) -> None:
         self._told = told
         self._job = job
         self._snapshot = snapshot

@@ -11,10 +11,11 @@ import msgspec
 from compass_core.errors import CompassError
 from oracle.moves import MoveError, protect
 from oracle.node_classes import contents_by_pool
-from oracle.rechecking.admissions import ToldJob, check_verdict
+from oracle.rechecking.admissions import check_verdict
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
-from oracle.rechecking.stored_moves import Question, StoredMoves
+from oracle.rechecking.stored_moves import StoredMoves
 from oracle.rooms.blockers import takes_instances
+from oracle.rooms.question import AskedJob, Question, jobs_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +78,7 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         if verdict.name not in jobs:
             continue
         job = jobs[verdict.name]
-        asked = ToldJob(job.instances, job.gpus_per_instance, job.pool)
+        asked = AskedJob(job.instances, job.gpus_per_instance, job.pool)
         checks = list(check_verdict(answer, asked, question, snapshot))
         yield from (replace(check, claim=f"{verdict.name}: {check.claim}") for check in checks)
         if any(check.claim.endswith("cannot start") and check.holds for check in checks):
@@ -85,7 +86,7 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     if snapshot is None:
         yield Check("the jobs that start together", None, NO_SNAPSHOT)
         return
-    waiting = [job for job in snapshot.pending if told.pool in {None, job.pool}]
+    waiting = jobs_for(snapshot.pending, told.pool)
     known = [_Job(job.name, job.instances, job.gpus_per_instance, job.pool) for job in waiting]
     yield Check("the jobs are those that wait in this cluster", known == list(told.jobs))
     try:

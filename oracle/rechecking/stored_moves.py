@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from oracle.moves import Move, MoveError, MoveMode, Stop
+from oracle.moves import MoveError, MoveMode
 from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import ResultError
 from oracle.replay import replay
@@ -15,15 +13,9 @@ from oracle.replay import replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from oracle.moves import Move, Stop
+    from oracle.rooms.question import Question
     from oracle.snapshots.model import Snapshot
-
-
-class Question(msgspec.Struct, frozen=True):
-    """What is the same for all jobs that were asked about."""
-
-    mode: MoveMode
-    protected: tuple[str, ...]
-    max_per_job_at_once: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

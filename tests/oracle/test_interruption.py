@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import random
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+import oracle.admission
 from oracle.admission import Verdict, admit
 from oracle.branch_and_cut import solve_by_branching
 from oracle.interruption import Interruption, current, interruptible
 from oracle.measurement import measure
 from oracle.planning import plan
+from oracle.rechecking import recheck
+from oracle.rooms.making_room import make_room
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
 from tests.oracle.small_pools import clusters, snapshot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from oracle.rooms.making_room import Room
+    from oracle.rooms.model import Group
     from oracle.solver import IntegerAnswer
 
 
@@ -114,12 +120,43 @@ def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
             answer = admit(snapshot, instances=1, gpus=gpus, moves=mode)
             with interruptible(interruption):
                 found = admit(snapshot, instances=1, gpus=gpus, moves=mode)
+            assert (answer.interrupted, found.interrupted) == (False, True)
             assert found.verdict in {answer.verdict, Verdict.UNKNOWN}
             unsettled += found.verdict is Verdict.UNKNOWN
             assert "time ran out" not in found.reason, "there was no time limit"
             if answer.migrations is not None and found.migrations is not None:
                 assert found.lower_bound <= answer.migrations <= found.migrations
     assert unsettled > 0
+
+
+@pytest.mark.parametrize("mode", ["checkpoint", "live"])
+def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    def without_proof(groups: Mapping[Group, Sequence[str]], instances: int, gpus: int, deadline: Deadline) -> Room:
+        room = make_room(groups, instances, gpus, deadline)
+        if (interruption := current()) is not None:
+            interruption.request()
+        return room if room.changes is None else replace(room, outcome=Outcome.FOUND, lower_bound=0)
+
+    kept = dropped = 0
+    rng = random.Random(7)
+    for _ in range(10):
+        snapshot = crowded(rng)
+        for gpus in (5, 6, 8):
+            answer = admit(snapshot, instances=2, gpus=gpus, moves=mode)
+            with monkeypatch.context() as patch, interruptible(Interruption()):
+                patch.setattr(oracle.admission, "make_room", without_proof)
+                found = admit(snapshot, instances=2, gpus=gpus, moves=mode)
+            if answer.verdict is not Verdict.FITS_AFTER:
+                continue
+            dropped += found.verdict is not Verdict.FITS_AFTER
+            if answer.migrations is not None and found.migrations is not None:
+                kept += 1
+                assert found.interrupted
+                assert found.lower_bound <= answer.migrations <= found.migrations
+                assert all(check.holds is not False for check in recheck(found.to_dict(), snapshot))
+    assert kept > 0
+    # Not every way that stops instances is one that parking them makes live.
+    assert mode == "live" or not dropped
 
 
 def test_a_measurement_that_was_interrupted_has_bounds() -> None:

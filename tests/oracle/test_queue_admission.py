@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import oracle.queue_admission
 import oracle.rooms.joint_live_room
 from oracle.admission import Verdict
 from oracle.certificate import Status
+from oracle.measurement import UnknownPoolError
 from oracle.moves import MoveMode
 from oracle.queue_admission import admit_queue
 from oracle.rooms.joint_live_room import fit_together
+from oracle.rooms.joint_room import JointRoom
 from oracle.sequencing.live_search import search_live
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
@@ -90,6 +93,24 @@ class TestQueue:
         answer = admit_queue(entangled, max_per_job_at_once=1)
         # The only moves that make room for both have two instances of j down: the other job fits as it is.
         assert (answer.together.jobs, answer.together.most, answer.together.status) == (("w1",), 2, Status.UNKNOWN)
+
+    def test_of_a_pool_without_nodes(self) -> None:
+        with pytest.raises(UnknownPoolError, match="no node is in a pool named 'h100'; pools: 'default'"):
+            admit_queue(snapshot([4], waiting=[(1, 8)]), pool="h100")
+
+    @pytest.mark.parametrize("mode", list(MoveMode))
+    def test_where_no_set_was_found_the_first_job_starts(self, monkeypatch: pytest.MonkeyPatch, mode: MoveMode) -> None:
+        def give_up(*_: object) -> JointRoom:
+            return JointRoom(pools={}, nodes={}, moves=(), most=2, moves_lower_bound=0)
+
+        monkeypatch.setattr(oracle.queue_admission, "make_joint_room", give_up)
+        monkeypatch.setattr(oracle.queue_admission, "make_joint_room_live", give_up)
+        answer = admit_queue(snapshot([4], [4], waiting=[(1, 8), (2, 8)]), moves=mode)
+        together = answer.together
+        assert answer.first is not None
+        assert (together.jobs, together.order.moves) == (("w0",), answer.first[1].moves)
+        assert (len(together.order.moves), len(together.placements)) == (1, 1)
+        assert (together.most, together.moves_lower_bound, together.status) == (2, 0, Status.UNKNOWN)
 
     def test_out_of_time(self) -> None:
         answer = admit_queue(snapshot([4], [4], waiting=[(1, 8), (1, 4)]), time_limit=0)

@@ -70,9 +70,7 @@ def _admission(world: World, rng: random.Random, kind: str) -> Data:
     instances, gpus = random_job(rng, world)
     pool = rng.choice([None, None, "a", "b"])
     mode = kind.removeprefix("admit-")
-    found = admit(world.snapshot(), instances=instances, gpus=gpus, pool=pool, moves=mode)
-    asked = {"instances": instances, "gpus_per_instance": gpus, "pool": pool}
-    return _stored({**found.to_dict(), "job": asked, "mode": mode, "protected": []})
+    return _stored(admit(world.snapshot(), instances=instances, gpus=gpus, pool=pool, moves=mode).to_dict())
 
 
 def _waiting(world: World) -> tuple[PendingJob, ...]:
@@ -90,13 +88,7 @@ def _snapshot(world: World) -> Snapshot:
 
 
 def _queue(world: World, _: random.Random, kind: str) -> Data:
-    mode = kind.removeprefix("queue-")
-    jobs = [
-        {"name": job.name, "instances": job.instances, "gpus_per_instance": job.gpus_per_instance, "pool": job.pool}
-        for job in _waiting(world)
-    ]
-    found = admit_queue(_snapshot(world), moves=mode).to_dict()
-    return _stored({**found, "mode": mode, "protected": [], "pool": None, "jobs": jobs})
+    return _stored(admit_queue(_snapshot(world), moves=kind.removeprefix("queue-")).to_dict())
 
 
 def _measurement(world: World, _: random.Random, __: str) -> Data:

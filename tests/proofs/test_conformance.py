@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -34,6 +35,39 @@ class TestThePage:
     def test_the_output_is_that_of_the_code(self, code: str, output: str) -> None:
         result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
         assert result.stdout == output
+
+
+class TestWithoutTheExtra:
+    MODULES = ("proofs.conformance", "proofs.strategies")
+
+    def told(self, module: str, absent: str) -> list[str]:
+        """Import a module of the kit where another one is not installed, and return the errors of the traceback."""
+        code = f"import sys\nsys.modules[{absent!r}] = None\nimport {module}"
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert result.returncode == 1
+        errors = [line for line in result.stderr.splitlines() if line.startswith("ModuleNotFoundError: ")]
+        assert result.stderr.splitlines()[-1] == errors[-1]
+        return errors
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_one_line_says_what_to_install(self, module: str) -> None:
+        original, told = self.told(module, "hypothesis")
+        assert original == "ModuleNotFoundError: import of hypothesis halted; None in sys.modules"
+        assert told == "ModuleNotFoundError: hypothesis is not installed, expected: pip install 'compass-abs[proofs]'"
+
+    @pytest.mark.parametrize("module", MODULES)
+    def test_what_hypothesis_itself_lacks_is_another_matter(self, module: str) -> None:
+        assert self.told(module, "sortedcontainers") == [
+            "ModuleNotFoundError: import of sortedcontainers halted; None in sys.modules"
+        ]
+
+    def test_the_cause_is_kept_and_the_error_is_an_import_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "hypothesis", None)
+        monkeypatch.delitem(sys.modules, "proofs.strategies")
+        with pytest.raises(ImportError, match="compass-abs") as caught:
+            importlib.import_module("proofs.strategies")
+        assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+        assert (caught.value.name, caught.value.__cause__.name) == ("hypothesis", "hypothesis")
 
 
 class Faulty(OurScheduler):

@@ -10,6 +10,7 @@ import pytest
 import oracle
 import oracle.admission
 from oracle.admission import Admission, Verdict
+from oracle.rooms.question import AskedJob, Question
 from tests.oracle.cli.files import data_of, written
 
 if TYPE_CHECKING:
@@ -80,7 +81,13 @@ class TestVerdicts:
     @pytest.mark.parametrize("output", ["table", "json"])
     def test_unknown(self, sifopt: Sifopt, cluster: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
         def give_up(*_args: object, **_options: object) -> Admission:
-            return Admission(verdict=Verdict.UNKNOWN, reason="time ran out", lower_bound=1)
+            return Admission(
+                job=AskedJob(1, 8, None),
+                question=Question.of("checkpoint", (), None),
+                verdict=Verdict.UNKNOWN,
+                reason="time ran out",
+                lower_bound=1,
+            )
 
         monkeypatch.setattr(oracle.admission, "admit", give_up)
         result = sifopt("admit", cluster, "--job", "1x8", "-o", output)
@@ -128,6 +135,7 @@ class TestQueue:
     def test_one_pool(self, sifopt: Sifopt, queue: Path) -> None:
         data = json.loads(sifopt("admit", queue, "-o", "json", "--pool", "h100").out)
         assert [job["name"] for job in data["jobs"]] == ["w3"]
+        assert data["pool"] == "h100"
 
     def test_one_job_is_told_as_one_job(self, sifopt: Sifopt, tmp_path: Path) -> None:
         path = written(tmp_path, {**CLUSTER, "pending": [self.PENDING[1]]})

@@ -169,6 +169,48 @@ oracle.admission.make_room = stuck
 entry_point()
 """
 
+# The fewest moves are found, and it is the proof that does not end.
+STUCK_PROOF = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from dataclasses import replace
+import oracle.admission
+from oracle.cli.main import entry_point
+from oracle.solver import Outcome, solve_integers
+from tests.oracle.test_interruption import endless
+
+make_room = oracle.admission.make_room
+
+def stuck(groups, instances, gpus, deadline):
+    room = make_room(groups, instances, gpus, deadline)
+    print("stuck", file=sys.stderr, flush=True)
+    solve_integers(endless(), deadline)
+    return replace(room, outcome=Outcome.FOUND, lower_bound=1)
+
+oracle.admission.make_room = stuck
+entry_point()
+"""
+
+# What can start alone is found, and what can start together is not.
+STUCK_QUEUE = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import oracle.queue_admission
+from oracle.cli.main import entry_point
+from oracle.solver import solve_integers
+from tests.oracle.test_interruption import endless
+
+make_joint_room = oracle.queue_admission.make_joint_room
+
+def stuck(snapshot, groups, jobs, deadline):
+    print("stuck", file=sys.stderr, flush=True)
+    solve_integers(endless(), deadline)
+    return make_joint_room(snapshot, groups, jobs, deadline)
+
+oracle.queue_admission.make_joint_room = stuck
+entry_point()
+"""
+
 # Not even that the search is to end is looked at.
 DEAF = """
 import sys, time
@@ -236,9 +278,51 @@ class TestProcess:
             assert told(process) == "stuck\n"
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-        assert (process.returncode, err) == (3, "sifopt admit: interrupted; this is what is known so far\n")
+        assert (process.returncode, err) == (3, "sifopt admit: interrupted; whether it can start is not known\n")
         data = json.loads(out)
         assert (data["verdict"], data["interrupted"]) == ("unknown", True)
+
+    @pytest.mark.parametrize("mode", ["checkpoint", "live"])
+    def test_an_interrupt_prints_the_best_admission_so_far(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, pytestconfig: pytest.Config, mode: str
+    ) -> None:
+        arguments = ("admit", cluster, "--job", "2x8", "--moves", mode, "-o", "json")
+        with start(STUCK_PROOF, pytestconfig.rootpath, *arguments) as process:
+            assert told(process) == "stuck\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        data = json.loads(out)
+        assert 1 <= data["lower_bound"] < data["migrations"]
+        best = f"the best way found so far takes {data['migrations']} moves (at least {data['lower_bound']})"
+        assert (process.returncode, err) == (3, f"sifopt admit: interrupted; {best}\n")
+        assert (data["verdict"], data["status"], data["interrupted"]) == ("fits_after", "unknown", True)
+        stored = tmp_path / "admission.json"
+        stored.write_text(out)
+        assert sifopt("verify", stored, "--snapshot", cluster).status == 0
+
+    @pytest.mark.parametrize("mode", ["checkpoint", "live"])
+    def test_an_interrupted_queue_keeps_the_first_job(
+        self, sifopt: Sifopt, cluster: Path, tmp_path: Path, pytestconfig: pytest.Config, mode: str
+    ) -> None:
+        waiting = [{"name": f"w{i}", "instances": 2, "gpus_per_instance": 8} for i in range(2)]
+        cluster.write_text(json.dumps({**json.loads(cluster.read_text()), "pending": waiting}))
+        arguments = ("admit", cluster, "--moves", mode, "-o", "json")
+        with start(STUCK_QUEUE, pytestconfig.rootpath, *arguments) as process:
+            assert told(process) == "stuck\n"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        data = json.loads(out)
+        together = data["together"]
+        assert (together["jobs"], together["moves"]) == (["w0"], data["first"]["moves"])
+        assert together["migrations"] > 1
+        most = (
+            f"the most found so far to start together: 1 job (at most 2), {together['migrations']} moves (at least 0)"
+        )
+        assert (process.returncode, err) == (3, f"sifopt admit: interrupted; {most}\n")
+        assert (together["status"], data["interrupted"]) == ("unknown", True)
+        stored = tmp_path / "admission.json"
+        stored.write_text(out)
+        assert sifopt("verify", stored, "--snapshot", cluster).status == 0
 
     def test_a_second_interrupt_ends_at_once(self, cluster: Path) -> None:
         with start(DEAF, "plan", cluster) as process:

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from oracle.admission import admit
+from oracle.queue_admission import admit_queue
+from oracle.snapshots.loader import load_snapshot
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -66,6 +70,79 @@ class TestWhatIsPrinted:
         data = cast("dict[str, object]", json.loads(result.out))
         assert (result.status, data["schema"]) == (0, "compass-abs/verify/1")
         assert (data["holds"], data["complete"]) == (True, False)
+
+
+class TestWhatTheLibraryAnswers:
+    """A program stores an answer, and `sifopt verify` checks it as it checks what `sifopt admit` prints."""
+
+    PENDING: tuple[dict[str, object], ...] = (
+        {"name": "large", "instances": 5, "gpus_per_instance": 8, "pool": "a"},
+        {"name": "anywhere", "instances": 2, "gpus_per_instance": 8, "pool": None},
+        {"name": "small", "gpus_per_instance": 6, "pool": "b"},
+    )
+
+    @pytest.mark.parametrize(
+        ("instances", "gpus", "verdict"), [(1, 6, "fits_now"), (2, 8, "fits_after"), (9, 8, "cannot")]
+    )
+    @pytest.mark.parametrize("limit", [None, 1])
+    def test_of_one_job(
+        self,
+        sifopt: Sifopt,
+        cluster: Path,
+        tmp_path: Path,
+        *,
+        instances: int,
+        gpus: int,
+        verdict: str,
+        limit: int | None,
+    ) -> None:
+        found = admit(
+            load_snapshot(cluster),
+            instances=instances,
+            gpus=gpus,
+            moves="live",
+            protected=["y", "y"],
+            max_per_job_at_once=limit,
+        )
+        assert found.verdict == verdict
+        data = self._verified(sifopt, cluster, tmp_path, found.to_dict())
+        asked = ["--job", f"{instances}x{gpus}", "--protect", "y", "--moves", "live", *_limit(limit)]
+        assert data == json.loads(sifopt("admit", cluster, *asked, "-o", "json").out)
+        assert data["job"] == {"instances": instances, "gpus_per_instance": gpus, "pool": None}
+        assert (data["mode"], data["protected"], data["max_per_job_at_once"]) == ("live", ["y"], limit)
+
+    @pytest.mark.parametrize("pool", [None, "a", "b"])
+    @pytest.mark.parametrize("limit", [None, 1])
+    def test_of_a_queue(self, sifopt: Sifopt, tmp_path: Path, pool: str | None, limit: int | None) -> None:
+        path = tmp_path / "queue.json"
+        path.write_text(json.dumps({**CLUSTER, "pending": list(self.PENDING)}))
+        found = admit_queue(load_snapshot(path), pool=pool, max_per_job_at_once=limit)
+        assert found.together.order.moves
+        data = self._verified(sifopt, path, tmp_path, found.to_dict())
+        asked = [*([] if pool is None else ["--pool", pool]), *_limit(limit)]
+        assert data == json.loads(sifopt("admit", path, *asked, "-o", "json").out)
+        names = [str(job["name"]) for job in self.PENDING if pool is None or job["pool"] in {None, pool}]
+        assert [job["name"] for job in cast("list[dict[str, object]]", data["jobs"])] == names
+        assert (data["pool"], data["mode"], data["max_per_job_at_once"]) == (pool, "checkpoint", limit)
+
+    def test_of_another_question_is_refused(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
+        data = admit(load_snapshot(cluster), instances=2, gpus=8).to_dict()
+        for change in ({"instances": 3}, {"gpus_per_instance": 9}, {"pool": "b"}):
+            stored = {**data, "job": {"instances": 2, "gpus_per_instance": 8, "pool": None, **change}}
+            assert sifopt("verify", _stored(tmp_path, json.dumps(stored)), "--snapshot", cluster).status == 1
+
+    @staticmethod
+    def _verified(sifopt: Sifopt, snapshot: Path, folder: Path, answer: dict[str, object]) -> dict[str, object]:
+        """Store an answer, have it verified, and return what was stored."""
+        stored = _stored(folder, json.dumps(answer))
+        result = sifopt("verify", stored, "--snapshot", snapshot)
+        assert (result.status, result.err) == (0, "")
+        assert "fails" not in result.out
+        return cast("dict[str, object]", json.loads(stored.read_text()))
+
+
+def _limit(instances: int | None) -> list[str]:
+    return [] if instances is None else ["--max-per-job-at-once", str(instances)]
 
 
 class TestWhatWasChanged:
