@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from compass_core.errors import InvalidJobError
@@ -109,7 +109,7 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeShape:
-    """All that follows from the demands on a node alone; there is one object a shape (see `shape_of`).
+    """All that follows from the demands on a node alone.
 
     Slots and fillers are not stored: every instance of two GPUs or more anchors a slot of width w*(g), and the
     node's 1-GPU instances fill vacancies first; those left over are its *ones*. So a node never has a vacancy and a
@@ -131,11 +131,15 @@ class NodeShape:
     open: bool  # neither empty nor closed to new slots and ones: the nodes that Compact merges
     _hash: int = field(repr=False)
 
+    def __eq__(self, other: object) -> bool:
+        # Mostly there is one object a shape, and maps ask for identity first; this is for one that a cache has dropped.
+        return isinstance(other, NodeShape) and (self.capacity, self.demands) == (other.capacity, other.demands)
+
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[Callable[[int, tuple[int, ...]], NodeShape], tuple[int, tuple[int, ...]]]:
-        # Shapes are compared by identity: one that travelled to another process must find its twin there.
+        # The rest follows from these, in another process too.
         return shape_of, (self.capacity, self.demands)
 
     def plus(self, gpus: int) -> NodeShape | None:
@@ -147,12 +151,13 @@ class NodeShape:
         return _minus(self, gpus)
 
 
-@cache
-def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
-    """Return the one shape of a node of `capacity` GPUs that holds these demands (descending).
+# All shapes of nodes of 8 GPUs (67) and of 16 (915) are kept; hosts of 72 units have more of them than memory holds.
+_SHAPES_KEPT = 1 << 14
 
-    The cache is bounded by the number of multisets of total at most the capacity: 67 for 8 GPUs, 915 for 16.
-    """
+
+@lru_cache(maxsize=_SHAPES_KEPT)
+def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
+    """Return the shape of a node of `capacity` GPUs that holds these demands (descending)."""
     singles = sum(1 for gpus in demands if gpus == 1)
     anchors = demands[: len(demands) - singles]
     all_vacancies = sum(slot_vacancy(gpus, capacity) for gpus in anchors)
@@ -185,14 +190,14 @@ def shape_of(capacity: int, demands: tuple[int, ...]) -> NodeShape:
     )
 
 
-@cache
+@lru_cache(maxsize=_SHAPES_KEPT)
 def _plus(shape: NodeShape, gpus: int) -> NodeShape | None:
     if shape.used + gpus > shape.capacity:
         return None
     return shape_of(shape.capacity, tuple(sorted((*shape.demands, gpus), reverse=True)))
 
 
-@cache
+@lru_cache(maxsize=_SHAPES_KEPT)
 def _minus(shape: NodeShape, gpus: int) -> NodeShape:
     at = shape.demands.index(gpus)
     return shape_of(shape.capacity, shape.demands[:at] + shape.demands[at + 1 :])

@@ -1,9 +1,10 @@
 """That the code has the exchanges D1 and D2 rest on: wherever one is owed between two hosts it is asked for.
 
 `proofs.hierarchy` says when an exchange is owed. Hosts of up to 16 units are taken two by two, all there are. Larger
-ones have too many, and one stands for all that differ in blocks as wide as the one exchanged or wider. That is enough
-where the *way* of exchanging leaves such blocks alone, and so does what it lowers: on a host that is open before and
-after they change nothing, and where a full host opens narrower blocks come first (`looseness`).
+ones have too many. Of these one stands for all that differ in blocks as wide as the one exchanged or wider, which is
+enough for ways of exchanging that leave such blocks alone and lower what stands before them in the order (`looseness`:
+open hosts, and then the blocks of narrower widths). One way is settled at once: where a host has room for a block of
+a roomier one, filling it from there closes a host or raises the squares of room, whatever the blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from compass_core.model import shape_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from compass_core.merging import Step
+    from compass_core.hierarchy.exchange import Way
     from compass_core.model import NodeShape
 
 Kind = tuple[int, ...]
@@ -54,20 +55,20 @@ def missing_exchanges(size: int) -> Iterator[str]:
         if not owed(size, first, second, awaited):
             continue
         left, right = shape_of(size, first), shape_of(size, second)
-        if not (exchanges(left, right, awaited) if every_pair else _telling_ways(left, right, awaited)):
-            yield f"K = {size}: {first} and {second} have no exchange while a slot of {awaited} is awaited"
+        if not (exchanges(left, right) if every_pair else _telling_ways(left, right, awaited)):
+            yield f"K = {size}: {first} and {second} have no exchange, awaiting a slot of {awaited}"
 
 
-def _telling_ways(first: NodeShape, second: NodeShape, awaited: int) -> list[tuple[Step, ...]]:
-    """Return ways that leave the two less loose and move no block that is wider than the one exchanged."""
+def _telling_ways(first: NodeShape, second: NodeShape, awaited: int) -> list[Way]:
+    """Return ways that leave the two less loose, whatever blocks of the exchanged one's width or more stand there."""
     exchanged = min(block.width for block in blocks_of(first) if block.width > 1 or awaited == 1)
     if second.room >= exchanged:
-        ways = [pour(first, second)]  # whatever it is that fits, it leaves the roomier host
+        ways = [pour(first, second)]
     elif first.room >= exchanged and exchanged != awaited:
         ways = [*swap(first, second, exchanged)]
     else:
         ways = [reverse(pour(second, first)), reverse(pour_for_ones(second, first))]
-    return [way for way in ways if closed(first, second, way, awaited) is not None]
+    return [way for way in ways if closed(first, second, way) is not None]
 
 
 def owed(size: int, first: Kind, second: Kind, awaited: int = 1) -> bool:
@@ -76,7 +77,7 @@ def owed(size: int, first: Kind, second: Kind, awaited: int = 1) -> bool:
     Parameters
     ----------
     awaited
-        1, or the width of a slot that waits for room on the first host, the only one open.
+        Width of a slot that waits for room on the first host, the only one open; 1 if none does.
     """
     room, other_room = size - sum(first), size - sum(second)
     if awaited > 1:

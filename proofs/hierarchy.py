@@ -6,13 +6,16 @@ Let several hosts be open in a tier at rest, Z one of those with most room, of t
 the width of the narrowest block on Z.
 
 - Any other open host X has less room than m, even once its blocks narrower than m have left: else it takes a block of
-  Z, or gives those for one, or fills Z with them. So X has all places of width m in use, and K mod m units besides.
+  Z, or gives those for one, or fills Z with them. So all its places of width m are in use, and K mod m units are left,
+  as narrower blocks and room.
 - A full host has less than m + (K mod m) units in blocks narrower than m: else it gives them for a block of Z, or fills
-  Z with some of them. So a full host, too, has all places of width m in use, and K mod m units besides.
+  Z with some of them. So all its places of width m are in use, too, and K mod m units are left for narrower blocks.
 
 Counting the places of width m on all hosts then contradicts the tier's condition (`tier_lemmas`, over unbounded
 numbers of hosts). In the same way a slot for which no host has room when nothing is left to exchange fits no
-arrangement (`admission_lemmas`). That the code has the exchanges these sentences speak of: `proofs.exchanges`.
+arrangement (`admission_lemmas`): Z may be the only open host then, and if it has ones they take the slot's vacancies.
+If no host is open and none idle, all units are reserved. That the code has the exchanges these sentences speak of:
+`proofs.exchanges`.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ if TYPE_CHECKING:
 LARGEST = {Effort.QUICK: 12, Effort.FULL: 16}
 """K from 1 up to which the claims are settled: domains of an NVL72 have 9 panels."""
 
-FLAT = {Effort.QUICK: (), Effort.FULL: (72,)}
-"""Other K for which they are: domains of a flat NVL576 have 72 panels."""
+LARGER = {Effort.QUICK: (), Effort.FULL: (18, 36, 72)}
+"""Other K for which they are: an NVL72 is 18 nodes of 4 GPUs as well, and domains of a flat NVL576 have 72 panels."""
 
 BESIDE_INSTANCES = {Effort.QUICK: 6, Effort.FULL: 9}
 """K up to which every two hosts with fillers in their slots are held against their blocks."""
@@ -180,16 +183,16 @@ def _settled(effort: Effort, lemmas: Callable[[int], Iterator[Lemma]], method: s
         return Finding(status=Status.UNKNOWN, method="the code lacks an exchange", details=(fault,))
     return prove_all(lemma for size in _sizes(effort) for lemma in lemmas(size)).finding(
         method,
-        " and ".join([f"K = 1 to {LARGEST[effort]}", *map(str, FLAT[effort])]) + ", one at a time",
+        ", ".join([f"K = 1 to {LARGEST[effort]}", *map(str, LARGER[effort])]) + ", one at a time",
         "every exchange the proof asks for is in the code: all pairs of hosts",
-        *(f"K = {size}: all pairs up to blocks that the exchange leaves alone" for size in FLAT[effort]),
+        *(f"K = {size}: all pairs up to blocks that the exchange leaves alone" for size in LARGER[effort]),
         f"instances are exchanged where blocks are: all pairs of hosts up to K = {BESIDE_INSTANCES[effort]}",
         *details,
     )
 
 
 def _sizes(effort: Effort) -> tuple[int, ...]:
-    return (*range(1, LARGEST[effort] + 1), *FLAT[effort])
+    return (*range(1, LARGEST[effort] + 1), *LARGER[effort])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The rule of the outer tiers: EXACT's placement, and exchanges of blocks until nothing is loose.
+"""The rule of the outer tiers: EXACT's placement, and exchanges of blocks where more than one host is open.
 
 Merging as `compass_core.compact` does it lists the divisions of two hosts, and ends with one open host only where sizes
 divide one another. On hosts of 9 panels it can end with several: a slot of 8 panels leaves one panel that no slot can
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from compass_core.compact import fill_vacancies
 from compass_core.draft import Draft
-from compass_core.hierarchy.exchange import exchanges
-from compass_core.model import slot_width
+from compass_core.hierarchy.exchange import blocks_of, exchanges
 from compass_core.outcome import Outcome
 from compass_core.place import NoHostError, find_host
 from compass_core.refusal import Refusal
@@ -33,6 +32,11 @@ if TYPE_CHECKING:
     from compass_core.state import ClusterState
 
 
+# How many open hosts are looked for a partner, those with most room first. D1 and D2 rest on the first; a few more make
+# for cheaper exchanges, and all of them would make a tier with many open hosts slow, such as one that a large job left.
+_MOST_OPEN = 4
+
+
 def tighten(draft: Draft) -> None:
     """Exchange blocks between hosts until at most one is open or no exchange leaves them less loose."""
     while sum(len(hosts) for shape, hosts in draft.state.shapes.items() if shape.open) > 1:
@@ -40,12 +44,12 @@ def tighten(draft: Draft) -> None:
             return
 
 
-def _exchange_once(draft: Draft, awaited: int = 1) -> bool:
+def _exchange_once(draft: Draft) -> bool:
     """Carry out the exchange that closes most hosts, then the cheapest; return False where there is none."""
     found = [
         (first, second, way)
         for first, second in _pairs(draft.state.shapes)
-        for way in exchanges(draft.state.nodes[first].shape, draft.state.nodes[second].shape, awaited)
+        for way in exchanges(draft.state.nodes[first].shape, draft.state.nodes[second].shape)
     ]
     if not found:
         return False
@@ -59,12 +63,18 @@ def _exchange_once(draft: Draft, awaited: int = 1) -> bool:
 
 
 def _pairs(shapes: Mapping[NodeShape, IndexSet]) -> Iterator[tuple[int, int]]:
-    """Yield an open host and another one in use, one pair for each two shapes."""
-    for shape, hosts in shapes.items():
-        for other, others in shapes.items() if shape.open else ():
-            second = next((index for index in others if index != hosts.lowest), None)
+    """Yield an open host and another one in use, one pair for each two shapes; see `_MOST_OPEN`."""
+    opened = sorted((shape for shape in shapes if shape.open), key=_roomiest_first)
+    for shape in opened[:_MOST_OPEN]:
+        first = shapes[shape].lowest
+        for other, others in shapes.items():
+            second = next((index for index in others if index != first), None)
             if other.demands and second is not None:
-                yield hosts.lowest, second
+                yield first, second
+
+
+def _roomiest_first(shape: NodeShape) -> tuple[int, int, tuple[int, ...]]:
+    return -shape.room, blocks_of(shape)[-1].width, shape.demands
 
 
 def _cost(draft: Draft, first: int, second: int, way: Exchange) -> float:
@@ -99,18 +109,16 @@ def arrive_tight(state: ClusterState, job: Job, migration_cost: Callable[[Instan
 def _put(draft: Draft, instance: Instance) -> None:
     """Place one instance, exchanging blocks only where there is no place for it otherwise.
 
-    Once the tier is as tight as can be, what is left to do is to gather narrow blocks where the room is, and ones in
-    their place, which become fillers of the new slot.
+    With one host open exchanges gather ones beside its room, which become fillers of the new slot.
     """
     host = find_host(draft, instance.gpus)
     if host is None:
         fill_vacancies(draft)
         host = find_host(draft, instance.gpus)
-    for awaited in (1, slot_width(instance.gpus, draft.state.capacity)):
-        while host is None and _exchange_once(draft, awaited):
-            host = find_host(draft, instance.gpus)
-    if host is None:
-        raise NoHostError(f"no host may take an instance of {instance.gpus} units")
+    while host is None:
+        if not _exchange_once(draft):
+            raise NoHostError(f"no host may take an instance of {instance.gpus} units")
+        host = find_host(draft, instance.gpus)
     draft.add(instance, host)
 
 

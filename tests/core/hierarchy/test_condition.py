@@ -65,3 +65,8 @@ def test_nine_panels_ask_for_a_filler_each() -> None:
     assert tier_condition((9, *eights[1:])).holds
     # (width, asked, offered): nine slots of 8 panels want nine domains in use, and 81 panels in use are nine
     assert tier_condition((9, *eights[1:])).blocks == ((2, 36, 36), (4, 18, 18), (8, 9, 9))
+
+
+@pytest.mark.parametrize(("size", "widths"), [(1, []), (2, []), (3, [2]), (4, [2]), (8, [2, 4]), (9, [2, 4, 8])])
+def test_every_width_below_that_of_the_host_is_told(size: int, widths: list[int]) -> None:
+    assert [width for width, _, _ in tier_condition((0,) * size).blocks] == widths

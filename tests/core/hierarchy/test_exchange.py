@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from compass_core.hierarchy.exchange import Block, Exchange, blocks_of, exchanges, looseness, widest_that_fit
+from compass_core.hierarchy.exchange import (
+    Block,
+    Exchange,
+    blocks_of,
+    exchanges,
+    looseness,
+    pour_for_ones,
+    swap,
+    widest_that_fit,
+    widths_on,
+)
 from compass_core.model import shape_of
 from proofs.strategies import node_contents
+from tests.core.hierarchy.naive import width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from compass_core.model import NodeShape
+
+
+ONE = Block(1, 1)
+
+
+def together(shapes: Iterable[NodeShape]) -> tuple[int, ...]:
+    """Return how loose hosts are, all of them taken together."""
+    each = [looseness(widths_on(shape), shape.capacity) for shape in shapes]
+    return tuple(map(sum, zip(*each, strict=True)))
 
 
 class TestBlocks:
     def test_anchors_take_their_fillers_along(self) -> None:
         shape = shape_of(9, (5, 1, 1, 1, 1))
-        assert blocks_of(shape) == (Block(8, 5, 3), Block(1, 1))
+        assert blocks_of(shape) == (Block(8, 5, 3), Block(1, 1, 0))
         assert blocks_of(shape)[0].demands == (5, 1, 1, 1)
 
     def test_fillers_that_are_not_there_are_not_dealt(self) -> None:
@@ -32,14 +58,36 @@ class TestBlocks:
         assert taken == max(total for total in totals if total <= room)
 
 
+class TestLooseness:
+    """Open hosts; then, negated, blocks on them by width, squares of their room, room beside blocks."""
+
+    @pytest.mark.parametrize("size", [3, 5, 7, 8, 9, 12])
+    @given(data=st.data())
+    def test_is_what_it_is_said_to_be(self, size: int, data: st.DataObject) -> None:
+        contents = data.draw(st.lists(node_contents(capacity=size), min_size=1, max_size=3))
+        hosts: list[tuple[list[int], int]] = []
+        for content in contents:
+            slots = [(width_of(units, size), units) for units in content if units > 1]
+            ones = content.count(1) - sum(width - units for width, units in slots)
+            blocks = [*(width for width, _ in slots), *[1] * ones]
+            if 0 < sum(blocks) < size:
+                hosts.append((blocks, size - sum(blocks)))
+        widths = [width for width in (1, 2, 4, 8) if width <= size]
+        assert together(shape_of(size, content) for content in contents) == (
+            len(hosts),
+            *(-sum(blocks.count(width) for blocks, _ in hosts) for width in widths),
+            -sum(room * room for _, room in hosts),
+            *(-sum(room * blocks.count(width) for blocks, room in hosts) for width in widths),
+        )
+
+
 class TestExchange:
     @pytest.mark.parametrize("size", [3, 5, 6, 7, 9, 12, 72])
     @given(data=st.data())
     def test_keeps_instances_and_lowers_looseness(self, size: int, data: st.DataObject) -> None:
-        contents = [data.draw(node_contents(capacity=size)) for _ in range(2)]
-        awaited = data.draw(st.sampled_from([1, 2, 4, 8]))
-        first, second = (shape_of(size, tuple(sorted(content, reverse=True))) for content in contents)
-        for found in exchanges(first, second, awaited) if first.open else ():
+        first, second = (shape_of(size, data.draw(node_contents(capacity=size))) for _ in range(2))
+        assume(not (first.vacancy + second.vacancy and first.ones + second.ones))  # invariant I
+        for found in exchanges(first, second) if first.open else ():
             left, right = Counter(first.demands), Counter(second.demands)
             for from_first, units in found.steps:
                 source, destination = (left, right) if from_first else (right, left)
@@ -50,8 +98,8 @@ class TestExchange:
             after = [shape_of(size, tuple(sorted(host.elements(), reverse=True))) for host in (left, right)]
             assert left + right == Counter(first.demands) + Counter(second.demands)
             assert all(shape.room >= 0 for shape in after)
-            assert looseness(after, awaited) < looseness((first, second), awaited)
-            assert sum(shape.vacancy for shape in after) <= first.vacancy + second.vacancy
+            assert together(after) < together((first, second))
+            assert sum(shape.vacancy for shape in after) == first.vacancy + second.vacancy
             assert sum(shape.open for shape in after) == first.open + second.open - found.closes
 
     def test_the_ninth_panel(self) -> None:
@@ -68,11 +116,27 @@ class TestExchange:
         found = exchanges(shape_of(9, (1,)), shape_of(9, (1,)))
         assert set(found) == {Exchange(((True, 1),), 1), Exchange(((False, 1),), 1)}
 
+    def test_ones_are_not_given_for_ones(self) -> None:
+        """Beside four ones there is room for the 4, and for the 2 once two of them have left; the one stays."""
+        way = pour_for_ones(shape_of(8, (4, 2, 1)), shape_of(8, (1,) * 4))
+        assert way == ((True, Block(4, 4)), (False, ONE), (False, ONE), (True, Block(2, 2)))
+
+    def test_as_many_ones_come_back_as_what_left_has_made_room_for(self) -> None:
+        way = pour_for_ones(shape_of(12, (4, 4)), shape_of(12, (1,) * 8))
+        assert way == ((True, Block(4, 4)), *[(False, ONE)] * 4, (True, Block(4, 4)))
+        assert not pour_for_ones(shape_of(12, (8,)), shape_of(12, (1,) * 8))
+
+    @pytest.mark.parametrize("giving", [(4,), (4, 1)], ids=str)
+    def test_a_block_is_given_for_as_much(self, giving: tuple[int, ...]) -> None:
+        """Also where the other host has room for it, and where what comes just fits."""
+        ways = list(swap(shape_of(9, giving), shape_of(9, (2, 2)), 4))
+        assert ways == [((False, Block(2, 2)), (False, Block(2, 2)), (True, Block(4, 4)))]
+
     def test_nothing_between_full_hosts(self) -> None:
         full = shape_of(9, (8, 1)), shape_of(9, (1,) * 9)
         assert not exchanges(*full)
 
-    def test_blocks_leave_where_fillers_are_awaited(self) -> None:
-        """Room for 5 of 8 beside {2, 1}: the 2 goes, and two ones of a full host come, to be fillers with the third."""
+    def test_ones_gather_beside_room(self) -> None:
+        """{2, 1} gives the 2 to a full host for two ones, which can be fillers of a slot of 5 then, with the third."""
         opened, full = shape_of(8, (2, 1)), shape_of(8, (1,) * 8)
-        assert {(False, 1): 2, (True, 2): 1} in [Counter(found.steps) for found in exchanges(opened, full, 8)]
+        assert {(False, 1): 2, (True, 2): 1} in [Counter(found.steps) for found in exchanges(opened, full)]

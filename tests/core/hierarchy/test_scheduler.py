@@ -13,6 +13,7 @@ from compass_core import (
     DuplicateJobError,
     InvalidJobError,
     Job,
+    NodeKind,
     PlacementError,
     RefusalKind,
     UnknownJobError,
@@ -21,6 +22,7 @@ from compass_core import (
 )
 from compass_core.hierarchy import (
     NVL72,
+    Closing,
     HierarchicalState,
     Opening,
     TierMigration,
@@ -89,6 +91,11 @@ class Referee:
         units = job.gpus // before.tiers.unit_gpus(out.tier)
         assert units * before.tiers.unit_gpus(out.tier) == job.gpus
         self.model.start(job.name, out.tier, job.instances, units, out.placements)
+        levels = list(replay(before, out.steps))
+        levels[out.tier] = levels[out.tier].with_job(Job(job.name, job.instances, units))
+        for placement in out.placements:
+            levels[out.tier] = levels[out.tier].add(placement.instance, placement.node)
+        assert [list(level.nodes) for level in levels] == [list(level.nodes) for level in out.state.levels]
         self.agreed(out.state)
         return True
 
@@ -217,6 +224,27 @@ class TestCascade:
         assert refused.reason is not None
         assert refused.reason.kind is RefusalKind.FRAGMENTATION
 
+    def test_free_gpus_that_make_no_panel(self) -> None:
+        """Just as many as are demanded: four beside a slot of 4, four beside ones."""
+        state = HierarchicalState.empty(1, Tiers((8, 2)))
+        for job in (Job("a", 1, 4), Job("f", 4, 1)):
+            state = arrive(state, job).state
+        refused = arrive(state, Job("b", 1, 8))
+        assert (state.free_gpus, refused.reason and refused.reason.kind) == (8, RefusalKind.FRAGMENTATION)
+
+    def test_all_idle_panels_may_be_taken(self) -> None:
+        assert arrive(HierarchicalState.empty(1), Job("a", 9, 8)).state.free_gpus == 0
+
+    def test_panels_that_return_are_homes_for_orphans(self) -> None:
+        """{3, 3, 1, 1} without a 3 has an orphan; it finds a home when the job that held the other panel has ended."""
+        state = HierarchicalState.empty(1, Tiers((8, 2)))
+        for job in (Job("a", 1, 3), Job("b", 1, 3), Job("f", 2, 1), Job("whole", 1, 8)):
+            state = arrive(state, job).state
+        state = depart(state, "a").state
+        assert [node.kind for _, node in state.levels[0].nodes.occupied()] == [NodeKind.MIXED]
+        state = depart(state, "whole").state
+        assert {node.kind for node in state.levels[0].nodes} == {NodeKind.SLOTTED, NodeKind.POOL}
+
     def test_a_moved_panel_drags_its_instances(self) -> None:
         """Two domains of 8 panels held whole and an open one: without the former one panel moves, the lighter one."""
         state = HierarchicalState.empty(2)
@@ -265,6 +293,9 @@ class TestErrors:
         with pytest.raises(PlacementError):
             Tiers(sizes)
 
+    def test_the_largest_sizes(self) -> None:
+        assert HierarchicalState.empty(1, Tiers((16, 72, 72))).total_gpus == 16 * 72 * 72
+
     def test_replay_refuses_what_cannot_be_done(self) -> None:
         state = arrive(HierarchicalState.empty(2), Job("a", 1, 3)).state
         instance = Job("a", 1, 3).instance(0)
@@ -277,6 +308,26 @@ class TestErrors:
         ):
             with pytest.raises(PlacementError):
                 replay(state, [step])
+
+    def test_replay_asks_where_things_stand(self) -> None:
+        state = HierarchicalState.empty(2)
+        for job in (Job("whole", 9, 8), Job("a", 1, 6), Job("b", 1, 2)):
+            state = arrive(state, job).state
+        assert {x.job: at for at, node in state.levels[0].nodes.occupied() for x in node.instances} == {"a": 9, "b": 10}
+        for step in (
+            TierMigration(0, Job("a", 1, 6).instance(0), 11, 10, MoveReason.MERGE, 1),
+            TierMigration(0, Job("b", 1, 2).instance(0), 8, 9, MoveReason.MERGE, 1),
+            Closing(0, 9, 1),
+        ):
+            with pytest.raises(PlacementError):
+                replay(state, [step])
+        with pytest.raises(PlacementError, match="host 0 of tier 1 is not in use"):
+            replay(HierarchicalState.empty(1, Tiers((4, 3, 2))), [Opening(0, 0, 0)])
+        stopped = without_job(state, "a")
+        for inside in (0, 2):
+            with pytest.raises(PlacementError):
+                replay(stopped, [Closing(0, 9, inside)])
+        assert replay(stopped, [Closing(0, 9, 1)])[1].free_gpus == 8
 
 
 @pytest.mark.parametrize("variant", REPAIRED)

@@ -69,6 +69,25 @@ def test_room_that_only_several_exchanges_make(size: int, hosts: tuple[tuple[int
     assert arrive_tight(state, Job("late", 1, units), every_move_counts_one).admitted
 
 
+def test_one_open_host_is_left_alone() -> None:
+    """Also where it could be made less loose: that is for the instance that needs it."""
+    assert not settle_tight(placed(9, ((8,), (1,) * 9)), every_move_counts_one).migrations
+
+
+def test_of_equal_cost_what_closes_most_hosts() -> None:
+    """The new one stands beside the 4. To move both fills one host and empties the other; to give it for the 2 costs
+    as much, as it moves for nothing, and would close neither."""
+    arrival = arrive_tight(placed(7, ((2,), (4,))), Job("late"), every_move_counts_one)
+    assert [(m.instance.gpus, m.destination) for m in arrival.migrations] == [(4, 0)]
+
+
+@pytest.mark.parametrize("anchor", [(1,), (2,)], ids=["ones", "beside a slot"])
+def test_of_many_open_hosts_those_with_most_room_are_looked_at(anchor: tuple[int, ...]) -> None:
+    """Of ten the first eight: one move empties the first, and what it held goes to the second; and so on from there."""
+    settled = settle_tight(placed(72, [(*anchor, *[1] * number) for number in range(10)]), every_move_counts_one)
+    assert [at for at, node in enumerate(settled.state.nodes) if node.used] == [1]
+
+
 def check_everything(state: ClusterState) -> None:
     """Hold a state and every arrival of one instance against counting: what is admitted, and Φ under the condition."""
     rested = settle_tight(state, every_move_counts_one).state
