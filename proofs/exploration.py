@@ -9,14 +9,30 @@ beyond it.
 
 from __future__ import annotations
 
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import permutations
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, TypeVar
 
 import networkx as nx
 
-from compass_core import CompassError, Job, Variant, apply, arrive, depart
-from proofs.canonical import GANG, Contents, Gang, canonical, contents_of, gangs, orders, state_with, without
+from compass_core import CompassError, Job, Variant, arrive, depart
+from proofs.canonical import (
+    GANG,
+    Contents,
+    Gang,
+    arrangements,
+    canonical,
+    contents_of,
+    gangs,
+    orders,
+    state_with,
+    with_gang,
+    without,
+)
 from proofs.laws import (
     GPUS,
     broken_by_compass,
@@ -28,11 +44,16 @@ from proofs.laws import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Container, Generator, Iterable, Iterator
 
-    from compass_core import ClusterState, Outcome
+    from compass_core import ClusterState, Instance, Outcome
 
 ALL_DEMANDS = (1, 2, 3, 4, 5, 6, 7, 8)
+
+_T = TypeVar("_T")
+
+_AT_ONCE = 32
+"""States that one process takes up at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +75,45 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event in one state: what was asked, and what the operator answered."""
+    """One event in one state: who came or left, and what the operator answered."""
 
-    text: str
+    state: ClusterState
+    """The state before, without the job that leaves."""
     before: Contents
-    counts: tuple[int, ...]
-    """(n1, ..., n8) the state must have afterwards, or would have if the job were admitted."""
-    job: Job | None
+    """The contents before, by node index."""
+    comes: Job | None
+    leaves: Gang | None
     outcome: Outcome
-    moved: ClusterState | None
-    """The state before with the migrations carried out one by one, and the instances that came or left; None where
-    that is not possible."""
+    after: Contents
+    """The contents afterwards, by node index."""
+
+    @classmethod
+    def arrival(cls, state: ClusterState, before: Contents, job: Job, variant: Variant) -> Event:
+        """Return the arrival of a job."""
+        outcome = arrive(state, job, variant=variant)
+        return cls(state, before, job, None, outcome, contents_of(outcome.state))
+
+    @classmethod
+    def departure(cls, state: ClusterState, before: Contents, gang: Gang, variant: Variant) -> Event:
+        """Return the departure of a gang, given the state without it."""
+        outcome = depart(with_gang(state, gang), GANG, variant=variant)
+        return cls(state, before, None, gang, outcome, contents_of(outcome.state))
 
     @property
-    def after(self) -> Contents:
-        """The contents afterwards, by node index."""
-        return contents_of(self.outcome.state)
+    def counts(self) -> tuple[int, ...]:
+        """(n1, ..., n8) the state must have afterwards, or would have if the job were admitted."""
+        gpus, by = (self.comes.gpus, self.comes.instances) if self.comes else (0, 0)
+        if self.leaves:
+            gpus, by = self.leaves.gpus, -self.leaves.instances
+        counts = demand_counts(self.before)
+        return (*counts[: gpus - 1], counts[gpus - 1] + by, *counts[gpus:])
+
+    def __str__(self) -> str:
+        if self.comes:
+            return f"{self.comes.instances}x{self.comes.gpus} arrives"
+        gang = self.leaves or Gang(0, ())
+        nodes = ", ".join(f"{n} of node {index}" for index, n in enumerate(gang.on_node) if n)
+        return f"instances of {gang.gpus} GPUs depart: {nodes}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +130,24 @@ class Violation:
 
 
 @dataclass(slots=True)
+class Reached:
+    """Where some events lead, and what was seen on the way."""
+
+    after: set[Contents] = field(default_factory=set[Contents])
+    refused: int = 0
+    most_migrations: int = 0
+    violations: list[Violation] = field(default_factory=list["Violation"])
+
+
+@dataclass(slots=True)
 class Exploration:
-    """The reachable states of a space as a graph of canonical contents, and what was found in it."""
+    """The reachable states of a space, and what was found in it."""
 
     space: Space
-    graph: nx.DiGraph[Contents]
+    tree: nx.DiGraph[Contents]
+    """The canonical contents, each but the idle cluster joined to the one from which it was first reached."""
+    transitions: int = 0
+    """Pairs of states that some event joins."""
     refused: int = 0
     """Arrivals refused, counted in every order of the nodes of every state."""
     depth: int = 0
@@ -102,147 +159,189 @@ class Exploration:
     @property
     def states(self) -> int:
         """Reachable states, up to the order of nodes."""
-        return self.graph.number_of_nodes()
-
-    @property
-    def transitions(self) -> int:
-        """Pairs of states that some event joins."""
-        return self.graph.number_of_edges()
+        return self.tree.number_of_nodes()
 
     def path_to(self, contents: Contents) -> list[Contents]:
         """Return the states on a shortest way from the idle cluster to a reachable one, both ends included."""
         start: Contents = ((),) * self.space.nodes
         # The stubs leave the options of other backends untyped.
-        return list(nx.shortest_path(self.graph, start, canonical(contents)))  # pyright: ignore[reportUnknownMemberType]
+        return list(nx.shortest_path(self.tree, start, canonical(contents)))  # pyright: ignore[reportUnknownMemberType]
+
+    def note(self, reached: Reached) -> set[Contents]:
+        """Add what was seen on the way; return where it led."""
+        self.refused += reached.refused
+        self.most_migrations = max(self.most_migrations, reached.most_migrations)
+        self.violations += reached.violations
+        return reached.after
 
 
-def explore(space: Space) -> Exploration:
-    """Return the states that events reach from the idle cluster, each law looked at in all of them."""
+def explore(space: Space, processes: int = 1) -> Exploration:
+    """Return the states that events reach from the idle cluster, each law looked at in all of them.
+
+    Parameters
+    ----------
+    processes
+        How many share the work; the result does not depend on it.
+    """
     start: Contents = ((),) * space.nodes
-    graph: nx.DiGraph[Contents] = nx.DiGraph()
-    graph.add_node(start)
-    found = Exploration(space, graph)
+    found = Exploration(space, nx.DiGraph())
+    found.tree.add_node(start)
     departed: dict[Contents, frozenset[Contents]] = {}
     level = [start]
-    while level:
-        following: list[Contents] = []
-        for known in level:
-            for after in sorted(_successors(known, found, departed)):
-                if after not in graph:
-                    following.append(after)
-                graph.add_edge(known, after)
-        level = following
-        found.depth += bool(level)
+    with _pool(processes) as pool:
+        while level:
+            new = _new_departures(level, space, departed)
+            for rest, reached in zip(new, _each(pool, partial(_departures, space), new.values()), strict=True):
+                departed[rest] = frozenset(found.note(reached))
+            following: list[Contents] = []
+            for known, reached in zip(level, _each(pool, partial(_arrivals, space), level), strict=True):
+                after = found.note(reached).union(*(departed[rest] for rest in _rests(known, space)))
+                found.transitions += len(after)
+                for contents in sorted(after):
+                    if contents not in found.tree:
+                        found.tree.add_edge(known, contents)
+                        following.append(contents)
+            level = following
+            found.depth += bool(level)
     return found
 
 
-def _successors(known: Contents, found: Exploration, departed: dict[Contents, frozenset[Contents]]) -> set[Contents]:
-    """Return the canonical contents after every event in a state; `departed` remembers them for what gangs leave."""
-    space = found.space
-    after = _carried_out((event for ordered in orders(known) for event in _arrivals(ordered, space)), found)
-    for gang in gangs(known, space.max_instances):
-        rest = canonical(without(known, gang))
-        if rest not in departed:
-            departed[rest] = frozenset(_carried_out(_departures(known, gang, space), found))
-        after |= departed[rest]
-    return after
+@contextmanager
+def _pool(processes: int) -> Generator[ProcessPoolExecutor | None]:
+    """Provide worker processes, or None where this one is to do the work; an interrupt is for this one to see."""
+    if processes == 1:
+        yield None
+        return
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _carried_out(events: Iterator[Event], found: Exploration) -> set[Contents]:
-    """Return the canonical contents after the events, having looked at every law."""
-    reached: set[Contents] = set()
-    for event in events:
-        after = canonical(event.after)
-        laws = broken_by_event(event, found.space.variant)
-        if after not in found.graph and after not in reached:
-            laws += broken_laws(after, found.space.variant) + _unsound(event.outcome.state)
-        found.violations += [Violation(law, event.text, event.before, event.after) for law in laws]
-        found.refused += not event.outcome.admitted
-        found.most_migrations = max(found.most_migrations, len(event.outcome.migrations))
-        reached.add(after)
+def _each(pool: ProcessPoolExecutor | None, find: Callable[[_T], Reached], over: Iterable[_T]) -> Iterator[Reached]:
+    return pool.map(find, over, chunksize=_AT_ONCE) if pool else map(find, over)
+
+
+def _rests(known: Contents, space: Space) -> dict[Contents, Gang]:
+    """Return what the gangs of a state leave behind, each with one gang that leaves it."""
+    return {canonical(without(known, gang)): gang for gang in gangs(known, space.max_instances)}
+
+
+def _new_departures(
+    level: Iterable[Contents], space: Space, departed: Container[Contents]
+) -> dict[Contents, tuple[Contents, Gang]]:
+    """Return one departure, a state and a gang, for everything left behind that is not in `departed`."""
+    return {
+        rest: (known, gang) for known in level for rest, gang in _rests(known, space).items() if rest not in departed
+    }
+
+
+def _arrivals(space: Space, known: Contents) -> Reached:
+    """Return where the arrivals of jobs lead from a state, in every order of its nodes."""
+    reached = Reached()
+    for contents in orders(known):
+        state = state_with(contents)
+        for gpus in space.demands:
+            fitting = state.free_gpus // gpus
+            largest = fitting if space.max_instances is None else min(fitting, space.max_instances)
+            for instances in range(1, largest + 1):
+                event = Event.arrival(state, contents, Job(GANG, instances, gpus), space.variant)
+                _look_at(event, reached, space.variant)
     return reached
 
 
-def _arrivals(contents: Contents, space: Space) -> Iterator[Event]:
-    state = state_with(contents)
-    for gpus in space.demands:
-        fitting = state.free_gpus // gpus
-        largest = fitting if space.max_instances is None else min(fitting, space.max_instances)
-        for instances in range(1, largest + 1):
-            job = Job(GANG, instances, gpus)
-            outcome = arrive(state, job, variant=space.variant)
-            counts = _changed(demand_counts(contents), gpus, instances)
-            moved = _carried_out_by_hand(state, outcome, job if outcome.admitted else None)
-            yield Event(f"{instances}x{gpus} arrives", contents, counts, job, outcome, moved)
+def _departures(space: Space, departure: tuple[Contents, Gang]) -> Reached:
+    """Return where the departure of a gang leads from a state, in every order of what it leaves."""
+    known, gang = departure
+    rest = without(known, gang)
+    reached = Reached()
+    for order in arrangements(rest):
+        leaving = Gang(gang.gpus, tuple(gang.on_node[index] for index in order))
+        state = state_with(tuple(rest[index] for index in order))
+        event = Event.departure(state, tuple(known[index] for index in order), leaving, space.variant)
+        _look_at(event, reached, space.variant)
+    return reached
 
 
-def _departures(known: Contents, gang: Gang, space: Space) -> Iterator[Event]:
-    """Yield the departure of a gang in every order of the nodes."""
-    for order in _orders_of(known, gang):
-        contents = tuple(node for node, _ in order)
-        leaving = Gang(gang.gpus, tuple(n for _, n in order))
-        state = state_with(contents, leaving)
-        outcome = depart(state, GANG, variant=space.variant)
-        moved = _carried_out_by_hand(state.without_job(GANG), outcome, None)
-        counts = _changed(demand_counts(contents), gang.gpus, -gang.instances)
-        yield Event(_leaving(leaving), contents, counts, None, outcome, moved)
+def _look_at(event: Event, reached: Reached, variant: Variant) -> None:
+    """Look at every law, and note where the event leads."""
+    after = canonical(event.after)
+    laws = broken_by_event(event, variant)
+    if after not in reached.after:
+        laws += (*broken_laws(after, variant), *_unsound(event.outcome.state))
+    reached.violations += [Violation(law, str(event), event.before, event.after) for law in laws]
+    reached.refused += not event.outcome.admitted
+    reached.most_migrations = max(reached.most_migrations, len(event.outcome.migrations))
+    reached.after.add(after)
 
 
-def _carried_out_by_hand(state: ClusterState, outcome: Outcome, job: Job | None) -> ClusterState | None:
-    try:
-        moved = apply(state, outcome.migrations)
-        moved = moved.with_job(job) if job else moved
-        for placed in outcome.placements:
-            moved = moved.add(placed.instance, placed.node)
-    except CompassError:
-        return None
-    return moved
-
-
-def _orders_of(known: Contents, gang: Gang) -> list[tuple[tuple[tuple[int, ...], int], ...]]:
-    return sorted(set(permutations(zip(known, gang.on_node, strict=True))))
-
-
-def _changed(counts: tuple[int, ...], gpus: int, by: int) -> tuple[int, ...]:
-    return (*counts[: gpus - 1], counts[gpus - 1] + by, *counts[gpus:])
-
-
-def _leaving(gang: Gang) -> str:
-    nodes = ", ".join(f"{n} of node {index}" for index, n in enumerate(gang.on_node) if n)
-    return f"instances of {gang.gpus} GPUs depart: {nodes}"
-
-
-def broken_laws(contents: Contents, variant: Variant) -> list[str]:
+@cache
+def broken_laws(contents: Contents, variant: Variant) -> tuple[str, ...]:
     """Return the laws of a repaired variant that a placement breaks."""
-    return (broken_by_exact if variant is Variant.EXACT else broken_by_compass)(contents)
+    return tuple((broken_by_exact if variant is Variant.EXACT else broken_by_compass)(contents))
 
 
 def broken_by_event(event: Event, variant: Variant) -> list[str]:
     """Return what an event broke: instances lost, a plan that does not lead there, or an answer it should not give."""
     broken: list[str] = []
-    expected = event.counts if event.outcome.admitted else demand_counts(event.before)
+    counts, nodes, admitted = event.counts, len(event.before), event.outcome.admitted
+    expected = counts if admitted else demand_counts(event.before)
     if demand_counts(event.after) != expected or event.outcome.state.counts != expected:
         broken.append("no instance is lost and none appears")
-    if event.moved != event.outcome.state:
+    if not _can_be_carried_out(event):
         broken.append("migrations and placements, carried out one by one, lead to the new state")
-    if event.job is None:
+    if event.comes is None:
         return broken
     if variant is Variant.EXACT:
-        owed = fits_anywhere(event.counts, len(event.before))
-        if wcc_holds(event.counts) and not event.outcome.admitted:
+        owed = fits_anywhere(counts, nodes)
+        if wcc_holds(counts) and not admitted:
             broken.append("C7: under WCC a job is admitted exactly by total free GPUs")
     else:
-        owed = fits_apart(event.counts, len(event.before))
-    if event.outcome.admitted != owed:
+        owed = fits_apart(counts, nodes)
+    if admitted != owed:
         broken.append(f"admission: a job is admitted if and only if slots and ones fit ({variant.name})")
-    if event.outcome.admitted and sum(g * n for g, n in enumerate(event.counts, start=1)) > GPUS * len(event.before):
+    if admitted and sum(g * n for g, n in enumerate(counts, start=1)) > GPUS * nodes:
         broken.append("no job is admitted beyond the free GPUs")
     return broken
 
 
-def _unsound(state: ClusterState) -> list[str]:
+def _can_be_carried_out(event: Event) -> bool:
+    """Whether migrations and then placements, one by one, fit at every step and lead to the new state."""
+    outcome, standing = event.outcome, _standing(event.state)
+    for move in outcome.migrations:
+        if move.instance not in standing[move.source]:
+            return False
+        standing[move.source].remove(move.instance)
+        standing[move.destination].append(move.instance)
+        if _gpus(standing[move.destination]) > GPUS:
+            return False
+    for placed in outcome.placements:
+        standing[placed.node].append(placed.instance)
+        if _gpus(standing[placed.node]) > GPUS:
+            return False
+    jobs = event.state.jobs
+    if event.comes and outcome.admitted:
+        jobs = jobs.set(event.comes.name, event.comes)
+    afterwards = _standing(outcome.state)
+    same = all(
+        len(found) == len(there) and all(instance in found for instance in there)
+        for found, there in zip(standing, afterwards, strict=True)
+    )
+    return same and jobs == outcome.state.jobs
+
+
+def _standing(state: ClusterState) -> list[list[Instance]]:
+    return [list(node.instances) for node in state.nodes]
+
+
+def _gpus(instances: list[Instance]) -> int:
+    return sum(instance.gpus for instance in instances)
+
+
+def _unsound(state: ClusterState) -> tuple[str, ...]:
     try:
         state.check()
     except CompassError as error:
-        return [f"the state's own check: {error}"]
-    return []
+        return (f"the state's own check: {error}",)
+    return ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from oracle.closed_form import fewest_partial_nodes
@@ -92,10 +93,11 @@ class Measures:
         )
 
 
+@lru_cache(maxsize=1 << 10)
 def demand_counts(contents: Contents) -> tuple[int, ...]:
     """Return (n1, ..., n8)."""
-    number = Counter(gpus for node in contents for gpus in node)
-    return tuple(number[gpus] for gpus in range(1, GPUS + 1))
+    demands = [gpus for node in contents for gpus in node]
+    return tuple([demands.count(gpus) for gpus in range(1, GPUS + 1)])
 
 
 def wcc_holds(counts: tuple[int, ...]) -> bool:
@@ -104,6 +106,7 @@ def wcc_holds(counts: tuple[int, ...]) -> bool:
     return threes + 3 * fives + 2 * sixes + sevens <= ones
 
 
+@cache
 def slots_and_ones(counts: tuple[int, ...]) -> tuple[int, int]:
     """Return the GPUs that all slots reserve, and the ones left when every vacancy that can be filled is."""
     facts = NodeFacts.of(gpus for gpus, n in enumerate(counts, start=1) for _ in range(n))

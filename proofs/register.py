@@ -194,14 +194,14 @@ _PAPER = (
     ),
     Claim(
         id="D1",
-        statement="In every tier outside the panels whose hosts have K ≤ 16 or K = 72 units, Φ = Φ* after every event "
-        "while the composition condition of the tier holds, in which units that no slot can use count as vacancies.",
+        statement="In every tier outside the panels whose hosts have K units, K ≤ 16, 18, 36 or 72, Φ = Φ* after every "
+        "event while the composition condition of the tier holds, in which units that no slot can use are vacancies.",
         source="paper, Appendix D, repaired; docs/hierarchy.md",
         settle=d1,
     ),
     Claim(
         id="D2",
-        statement="A tier outside the panels whose hosts have K ≤ 16 or K = 72 units refuses a job only if no "
+        statement="A tier outside the panels whose hosts have K units, K ≤ 16, 18, 36 or 72, refuses a job only if no "
         "arrangement has room for its instances: for a slot of each of 2 units or more, and for ones beyond vacancies.",
         source="docs/hierarchy.md",
         settle=d2,

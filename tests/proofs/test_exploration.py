@@ -12,8 +12,21 @@ from hypothesis import strategies as st
 
 from compass_core import ClusterState, Job, Outcome, Variant, arrive, depart
 from proofs import bounded, exploration
-from proofs.bounded import Counts, recorded, settle, spaces
-from proofs.canonical import GANG, Contents, Gang, canonical, contents_of, gangs, orders, state_with, without
+from proofs import canonical as states
+from proofs.bounded import Counts, every_space, recorded, settle, spaces
+from proofs.canonical import (
+    GANG,
+    Contents,
+    Gang,
+    arrangements,
+    canonical,
+    contents_of,
+    gangs,
+    is_full,
+    orders,
+    state_with,
+    without,
+)
 from proofs.claim import Effort, Status
 from proofs.exploration import Exploration, Space, broken_laws, explore
 from proofs.strategies import Arrival, Departure, event_lists
@@ -33,6 +46,15 @@ class TestCanonical:
         ]
         assert list(gangs(((1, 1), (4, 1)), max_instances=1)) == [Gang(1, (0, 1)), Gang(1, (1, 0)), Gang(4, (0, 1))]
         assert without(((2, 1, 1), (4, 1)), Gang(1, (2, 1))) == ((2,), (4,))
+
+    def test_full_nodes_stand_last_in_every_order(self) -> None:
+        assert [node for node in [(8,), (5, 1, 1, 1), (4, 4), (7,), (4, 1, 1, 1, 1), ()] if is_full(node)] == [
+            (8,),
+            (5, 1, 1, 1),
+            (4, 4),
+        ]
+        assert arrangements(((8,), (2,), ())) == [(2, 1, 0), (1, 2, 0)]
+        assert orders(((8,), (2,), ())) == [((), (2,), (8,)), ((2,), (), (8,))]
 
     def test_a_state_of_given_contents(self) -> None:
         state = state_with(((3, 1, 1), (), (4, 1)), Gang(1, (1, 0, 1)))
@@ -92,6 +114,54 @@ class TestWhatIsForgotten:
         assert len(results) == 1
 
 
+def never(node: tuple[int, ...]) -> bool:
+    del node
+    return False
+
+
+class TestFullNodes:
+    """Where a full node stands decides nothing, so of the orders that differ in that one is tried."""
+
+    @pytest.mark.parametrize("variant", REPAIRED)
+    @given(data=st.data())
+    def test_no_event_depends_on_where_they_stand(self, variant: Variant, data: st.DataObject) -> None:
+        state = ClusterState.empty(data.draw(st.integers(1, 4)))
+        for event in data.draw(event_lists(max_events=12)):
+            if isinstance(event, Arrival):
+                state = arrive(state, event.job, variant=variant).state
+        contents = contents_of(state)
+        full = data.draw(st.sampled_from([(8,), (4, 4), (5, 2, 1), (3, 3, 1, 1), (7, 1), (2, 2, 2, 2)]))
+        job = Job(GANG, data.draw(st.integers(1, 6)), data.draw(st.integers(1, 8)))
+        leaving = data.draw(st.sampled_from([*gangs(contents), None]))
+        results: set[tuple[bool, Contents]] = set()
+        for at in range(len(contents) + 1):
+            fuller = (*contents[:at], full, *contents[at:])
+            if leaving is None:
+                out = arrive(state_with(fuller), job, variant=variant)
+            else:
+                spread = Gang(leaving.gpus, (*leaving.on_node[:at], 0, *leaving.on_node[at:]))
+                out = depart(state_with(fuller, spread), GANG, variant=variant)
+            after = list(contents_of(out.state))
+            assert after.pop(at) == full
+            results.add((out.admitted, tuple(after)))
+        assert len(results) == 1
+
+    @pytest.mark.parametrize("variant", REPAIRED)
+    @pytest.mark.parametrize("nodes", [2, pytest.param(3, marks=pytest.mark.slow)])
+    def test_every_order_reaches_the_same(self, monkeypatch: pytest.MonkeyPatch, variant: Variant, nodes: int) -> None:
+        space = Space(variant=variant, nodes=nodes)
+        once = explore(space)
+        monkeypatch.setattr(states, "is_full", never)
+        everywhere = explore(space)
+        assert everywhere.refused > once.refused
+        assert (set(everywhere.tree), everywhere.transitions, everywhere.depth, everywhere.most_migrations) == (
+            set(once.tree),
+            once.transitions,
+            once.depth,
+            once.most_migrations,
+        )
+
+
 class TestAgainstRealGangs:
     """A search that keeps every job and node apart finds the same contents."""
 
@@ -126,7 +196,7 @@ class TestAgainstRealGangs:
     def test_the_same_contents(self, variant: Variant, nodes: int, demands: tuple[int, ...], most: int) -> None:
         space = Space(variant=variant, nodes=nodes, demands=demands, max_instances=most)
         real = self.reached(variant, nodes, demands, most)
-        explored = set(explore(space).graph)
+        explored = set(explore(space).tree)
         assert real == explored
         assert len(real) > 20
 
@@ -199,7 +269,16 @@ class TestABrokenOperatorIsNoticed:
         assert ", then " in str(found.violations[0])
         way = found.path_to(found.violations[0].before)
         assert (way[0], way[-1]) == (((), ()), canonical(found.violations[0].before))
-        assert all(pair in found.graph.edges for pair in pairwise(way))
+        assert all(pair in found.tree.edges for pair in pairwise(way))
+
+
+class TestTwoProcesses:
+    def test_find_the_same(self) -> None:
+        space = Space(variant=Variant.COMPASS, nodes=2, max_instances=2)
+        alone, together = explore(space), explore(space, processes=2)
+        assert Counts.of(alone) == Counts.of(together)
+        assert list(alone.tree.edges) == list(together.tree.edges)
+        assert not together.violations
 
 
 class TestTheRecord:
@@ -216,10 +295,8 @@ class TestTheRecord:
         assert settle(variant, Effort.QUICK).status is Status.CHECKED
 
     def test_every_space_is_recorded(self) -> None:
-        every = [space for variant in REPAIRED for space in spaces(variant, Effort.FULL)]
-        assert [next(iter(c for c in recorded() if c.is_of(space)), None) is not None for space in every] == [
-            True
-        ] * len(every)
+        every = every_space()
+        assert all(any(counts.is_of(space) for counts in recorded()) for space in every)
         assert len(recorded()) == len(every)
 
     def test_a_number_that_drifts_is_not_checked(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +316,8 @@ class TestTheRecord:
             assert settle(Variant.EXACT, Effort.QUICK).status is status
 
     def test_a_violation_refutes(self) -> None:
-        def violated(space: Space) -> Exploration:
+        def violated(space: Space, processes: int) -> Exploration:
+            del processes
             found = explore(replace(space, nodes=1, demands=(8,)))
             found.violations.append(exploration.Violation("a law", "1x8 arrives", ((),), ((8,),)))
             return found
