@@ -3,11 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := compass_core oracle proofs simulation
-MODULE ?= steps
 MUTANTS ?= /tmp/compass-abs-mutants
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check format test test-full bench examples dist release-notes docs lock clean
+.PHONY: help demo check format test test-full bench examples dist release-notes docs lock clean mutants mutants-tool
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -51,18 +50,26 @@ docs: $(VENV)/.dev  ## make the site, in docs/_build/html; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+MODULES = $(or $(MODULE),$(patsubst compass_core/%.py,%,$(filter-out %/__init__.py,$(wildcard compass_core/*.py compass_core/*/*.py))))
+FOLDER = tests/core/$(filter-out ./,$(dir $*))
+FIRST_TESTS = tests/core/test_values.py $(wildcard $(FOLDER)test_$(notdir $*).py)
+
 # On a copy: cosmic-ray writes each mutant into the file itself. No bytecode: a mutant of the same size and second as the
-# one before would not be compiled again.
-mutants: $(VENV)/.dev  ## break one module operator by operator and test it (MODULE=steps)
+# one before would not be compiled again. The tests of the module come first, then the others beside them.
+mutants: $(addprefix mutants/,$(MODULES))  ## break the core operator by operator and test it (MODULE=steps: one module)
+
+mutants-tool: $(VENV)/.dev
 	rm -rf $(MUTANTS) && mkdir -p $(MUTANTS)
 	git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C $(MUTANTS)
 	$(PYTHON) -m venv $(MUTANTS)/tool && $(MUTANTS)/tool/bin/pip install --quiet cosmic-ray==8.7.0
-	cd $(MUTANTS) && sed -i.bak 's|^module-path.*|module-path = "compass_core/$(MODULE).py"|' cosmic-ray.toml
-	cd $(MUTANTS) && tool/bin/cosmic-ray init cosmic-ray.toml mutants.sqlite
-	cd $(MUTANTS) && tool/bin/cr-filter-operators mutants.sqlite cosmic-ray.toml
-	cd $(MUTANTS) && PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONDONTWRITEBYTECODE=1 OWN_TESTS="$(wildcard tests/core/test_$(MODULE).py)" \
-	  tool/bin/cosmic-ray exec cosmic-ray.toml mutants.sqlite
-	cd $(MUTANTS) && tool/bin/cr-report --surviving-only --show-diff mutants.sqlite
+
+mutants/%: mutants-tool
+	cd $(MUTANTS) && sed 's|^module-path.*|module-path = "compass_core/$*.py"|' cosmic-ray.toml > one.toml
+	cd $(MUTANTS) && tool/bin/cosmic-ray init --force one.toml one.sqlite
+	cd $(MUTANTS) && tool/bin/cr-filter-operators one.sqlite one.toml
+	cd $(MUTANTS) && PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONDONTWRITEBYTECODE=1 \
+	  TESTS="$(FIRST_TESTS) $(filter-out $(FIRST_TESTS),$(wildcard $(FOLDER)test_*.py))" tool/bin/cosmic-ray exec one.toml one.sqlite
+	cd $(MUTANTS) && tool/bin/cr-report --surviving-only --show-diff one.sqlite
 
 lock: $(VENV)/.dev  ## renew the lock files after a change of dependencies
 	@$(BIN)/python -m pip install --quiet uv

@@ -68,6 +68,14 @@ class TestExactAdmission:
             assert referee.arrive(Job("c", 1, gpus))
             referee.check()
 
+    @pytest.mark.parametrize("giving", [(8, 4, 1, 1, 1, 1), (8, 2, 1, 1, 1, 1, 1, 1)], ids=str)
+    def test_the_ones_come_from_one_node_that_has_enough(self, giving: tuple[int, ...]) -> None:
+        """Else more nodes would be opened, and merged again: {8, 4, 2, 1, 1} has fewer than the block is wide."""
+        nodes = [(8, 4, 2, 1, 1), giving, (4,), giving]
+        placement = [(Job(f"{at}-{i}", 1, g), [at]) for at, held in enumerate(nodes) for i, g in enumerate(held)]
+        out = arrive(cluster(4, *placement, capacity=16), Job("c", 1, 12), variant=Variant.EXACT)
+        assert [(m.source, m.destination) for m in out.migrations] == [(1, 2)] * 4 + [(2, 1)]
+
     @pytest.mark.parametrize("gpus", range(1, 9))
     def test_every_demand_at_a_full_cluster(self, gpus: int) -> None:
         """What is free is one GPU less or just enough, in fragments: the answer follows from the total."""

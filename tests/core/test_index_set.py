@@ -24,7 +24,7 @@ def test_behaves_as_a_set(steps: list[tuple[bool, int]]) -> None:
             ours = ours.remove(element)
             model.remove(element)
         else:
-            with pytest.raises(KeyError):
+            with pytest.raises(KeyError, match=f"^{element}$"):
                 ours.remove(element)
         assert list(ours) == sorted(model)
         assert len(ours) == len(model)
@@ -53,6 +53,10 @@ def test_first(count: int) -> None:
     assert list(IndexSet.first(count)) == list(range(count))
     assert len(IndexSet.first(count)) == count
     assert count not in IndexSet.first(count)
+    one_by_one = IndexSet.empty()
+    for element in range(count):
+        one_by_one = one_by_one.add(element)
+    assert IndexSet.first(count) == one_by_one
 
 
 def test_an_empty_set_has_no_lowest() -> None:

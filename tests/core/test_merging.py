@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compass_core import ClusterState, Instance, Job, Variant, arrive, compact, depart
-from compass_core.merging import divisions
+from compass_core.merging import divisions, executable
 from compass_core.model import shape_of
 from proofs.strategies import CAPACITIES, Region, cluster_states
 from tests.core.naive import Facts, width_of
@@ -104,6 +104,14 @@ def test_pairs_of_sixteen(data: st.DataObject) -> None:
     check_pair(first, second, 16, apart=apart)
 
 
+def test_wide_ones_move_first() -> None:
+    """Of the orders that over-book neither node, so that the same event lists the same moves whoever counted them."""
+    assert executable(0, 8, Counter({(True, 2): 1, (True, 4): 1})) == ((True, 4), (True, 2))
+    assert executable(2, 3, Counter({(True, 4): 1, (False, 2): 1})) == ((False, 2), (True, 4))
+    assert executable(1, 3, Counter({(True, 4): 1, (False, 2): 1})) is None
+    assert executable(2, 4, Counter({(False, 2): 1, (True, 4): 1})) == ((True, 4), (False, 2))
+
+
 def two_nodes(first: Demands, second: Demands, capacity: int) -> ClusterState:
     placement = [(Job(f"a{i}", 1, g), [0]) for i, g in enumerate(first)]
     placement += [(Job(f"b{i}", 1, g), [1]) for i, g in enumerate(second)]
@@ -140,6 +148,26 @@ class TestMigrationCost:
         assert [m.instance.gpus for m in by_number.migrations] == [4]
         by_cost = compact(state, variant=Variant.EXACT, migration_cost=lambda x: 9.0 if x.gpus == 4 else 1.0)
         assert [m.instance.gpus for m in by_cost.migrations] == [2, 2]
+
+    @pytest.mark.parametrize("variant", [Variant.COMPASS, Variant.EXACT])
+    def test_what_arrives_moves_for_nothing(self, variant: Variant) -> None:
+        """The new job fills the vacancy of {3}; then that node is emptied, which moves one that runs, not two."""
+        arrival = arrive(two_nodes((3,), (3, 1), 8), Job("new"), variant=variant)
+        assert [m.instance.job for m in arrival.migrations] == ["a0"]
+        assert arrival.placements[0].node == 1
+
+    @pytest.mark.parametrize("variant", [Variant.COMPASS, Variant.EXACT])
+    def test_nor_does_it_make_others_cheaper(self, variant: Variant) -> None:
+        """One that runs moves either way: then the new job may as well stay."""
+        arrival = arrive(two_nodes((3,), (4,), 8), Job("new"), variant=variant)
+        assert [m.instance.job for m in arrival.migrations] == ["b0"]
+
+    @pytest.mark.parametrize("variant", [Variant.COMPASS, Variant.EXACT])
+    def test_two_nodes_of_a_shape_are_looked_at(self, variant: Variant) -> None:
+        """The first two, also where a third would cost less: thousands of equal open nodes must not make it slow."""
+        state = ClusterState.from_placement([(Job(name, 1, 4), [at]) for at, name in enumerate("abc")], nodes=3)
+        out = compact(state, variant=variant, migration_cost=lambda x: 0.5 if x.job == "c" else 1.0)
+        assert [m.instance.job for m in out.migrations] == ["b"]
 
     @pytest.mark.parametrize("capacity", [4, 8, 16])
     @given(data=st.data())

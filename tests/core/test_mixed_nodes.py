@@ -73,6 +73,11 @@ class TestAMixedNode:
         assert [(m.instance.gpus, m.reason) for m in out.migrations] == [(4, MoveReason.REHOME)]
         assert contents(out.state) == [(1, 1, 1), (4,)]
 
+    def test_is_divided_before_others_merge(self) -> None:
+        state = cluster(3, (Job("a", 1, 4), [0]), (Job("f"), [0]), (Job("p"), [1]), (Job("q", 2, 1), [2, 2]))
+        out = compact(state, variant=COMPASS)
+        assert [m.reason for m in out.migrations] == [MoveReason.REHOME, MoveReason.MERGE, MoveReason.MERGE]
+
     def test_stays_on_a_cluster_without_another_node(self) -> None:
         """{4, 1} has room for a 2, but slots and ones would go on sharing the node; a 3 makes the one its filler."""
         state = cluster(1, (Job("a", 1, 4), [0]), (Job("f"), [0]))

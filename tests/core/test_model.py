@@ -97,6 +97,7 @@ class TestNode:
             covered = [x for slot in node.slots for x in (slot.anchor, *slot.fillers)] + list(node.ones)
             assert sorted(covered, key=lambda x: x.index) == sorted(node.instances, key=lambda x: x.index)
             assert sum(slot.vacancy for slot in node.slots) == node.shape.vacancy
+            assert all(slot.saturated for slot in node.slots) == (not node.shape.vacancy)
             assert sum(slot.width for slot in node.slots) + len(node.ones) == node.shape.reserved
             assert sum(slot.used for slot in node.slots) + len(node.ones) == node.used
 

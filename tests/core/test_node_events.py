@@ -89,6 +89,9 @@ class TestDrain:
         assert out.state is state
         assert not out.migrations
         assert out.reason == "8 GPUs have to leave node 0, 4 are free on the others"
+        partly_used = cluster(2, (Job("a", 1, 6), [0]), (Job("b", 1, 4), [1]))
+        reason = drain_node(partly_used, 0, variant=variant).reason
+        assert reason == "6 GPUs have to leave node 0, 4 are free on the others"
 
     def test_compass_refuses_what_exact_can_do(self) -> None:
         """Slots and ones on separate nodes need two; together they fit one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,6 +85,15 @@ class TestPlace:
         assert self.put(state, 4, variant).placements[0].node == 1
 
     @pytest.mark.parametrize("variant", Variant)
+    @pytest.mark.parametrize("gpus", [2, 4])
+    def test_the_tighter_of_any_two(self, gpus: int, variant: Variant) -> None:
+        for kinds in permutations([(2,), (4,), (2, 2), (4, 2), (2, 2, 2)], 2):
+            placement = [(Job(f"{at}-{i}", 1, g), [at]) for at, held in enumerate(kinds) for i, g in enumerate(held)]
+            hosts = [(8 - sum(held), at) for at, held in enumerate(kinds) if sum(held) + gpus <= 8]
+            if hosts:
+                assert self.put(cluster(2, *placement), gpus, variant).placements[0].node == min(hosts)[1]
+
+    @pytest.mark.parametrize("variant", Variant)
     def test_a_slot_draws_its_fillers(self, variant: Variant) -> None:
         out = self.put(cluster(2, (Job("p", 5, 1), [0] * 5)), 5, variant)
         moved = [(m.source, m.destination, m.reason) for m in out.migrations]
@@ -100,6 +109,23 @@ class TestPlace:
         for variant in REPAIRED:
             out = self.put(cluster(2, (Job("p", 3, 1), [1] * 3)), 5, variant)
             assert (out.placements[0].node, out.migrations) == (1, ())
+
+    @pytest.mark.parametrize("variant", REPAIRED)
+    def test_a_vacancy_comes_before_a_tighter_node(self, variant: Variant) -> None:
+        """Also where other ones could have filled it, in a state taken over from elsewhere: none of them moves."""
+        out = self.put(cluster(2, (Job("a", 1, 3), [0]), (Job("f", 6, 1), [1] * 6)), 1, variant)
+        assert (out.placements[0].node, out.migrations) == (0, ())
+
+    def test_of_equally_tight_nodes_the_one_that_has_the_fillers(self) -> None:
+        out = self.put(cluster(2, (Job("a", 1, 4), [0]), (Job("f", 5, 1), [1] * 5)), 3, Variant.EXACT)
+        assert (out.placements[0].node, out.migrations) == (1, ())
+
+    def test_an_orphan_may_become_a_filler(self) -> None:
+        """COMPASS refuses what leaves more ones beside slots, not what leaves fewer."""
+        orphaned = cluster(1, (Job("a", 1, 4), [0]), (Job("f"), [0]))
+        assert contents(self.put(orphaned, 3, Variant.COMPASS).state) == [(4, 3, 1)]
+        twice = cluster(3, (Job("a", 2, 4), [0, 1]), (Job("b", 2, 2), [0, 1]), (Job("f", 4, 1), [0, 0, 1, 1]))
+        assert contents(self.put(twice, 3, Variant.COMPASS).state) == [(4, 2, 1), (4, 2, 1, 1), (3, 1)]
 
     def test_compass_keeps_slots_and_ones_apart_and_exact_need_not(self) -> None:
         state = cluster(2, (Job("a", 1, 4), [0]))
@@ -335,6 +361,11 @@ class TestStatesOutsideTheExtension:
         state = cluster(2, *self.over, (Job("f"), [1]))
         assert contents(compact(state, variant=variant).state) == [(5, 2), (1,)]
 
+    def test_nor_is_it_divided_with_a_mixed_node(self) -> None:
+        """{5, 1} and {4, 2} would do, but what such a node holds is for whoever made it to move."""
+        state = cluster(2, *self.over, (Job("c", 1, 4), [1]), (Job("f"), [1]))
+        assert compact(state, variant=Variant.COMPASS).state is state
+
     def test_nor_under_printed(self) -> None:
         state = cluster(2, *self.over, (Job("c"), [0]), (Job("f"), [1]))
         assert contents(arrive(state, Job("d"), variant=Variant.PRINTED).state) == [(5, 2, 1), (1, 1)]
@@ -367,6 +398,15 @@ class TestOtherCapacities:
         state = cluster(2, (Job("a", 2, 4), [0, 1]), capacity=6)
         for variant in REPAIRED:
             assert compact(state, variant=variant).state is state
+
+    def test_a_block_that_fits_nowhere_else_stays(self) -> None:
+        """Of eleven GPUs {8} leaves three: two slots of 8 there, and no place for the 4 if a third were let in."""
+        held = [(8, 1, 1, 1), (8, 1, 1, 1), (4,)]
+        placement = [(Job(f"{at}-{i}", 1, g), [at]) for at, node in enumerate(held) for i, g in enumerate(node)]
+        state = cluster(3, *placement, capacity=11)
+        for gpus in (5, 6, 7):
+            out = arrive(state, Job("new", 1, gpus), variant=Variant.EXACT)
+            assert (out.admitted, out.state) == (False, state)
 
     def test_holes_that_do_not_join(self) -> None:
         """Five GPUs a node, and a run in which no node is found to send a block to: the job is refused."""

@@ -29,7 +29,9 @@ from compass_core import (
     depart,
     place,
 )
+from compass_core.draft import Draft
 from compass_core.printed import AS_PROSE, PrintedOptions, place_job, remove_job
+from compass_core.printed import compact as compact_as_printed
 from proofs.strategies import CAPACITIES, Arrival, Departure, event_lists, format_events, parse_events
 from tests.core.naive import ExplicitPrinted, UndefinedError, seeded
 from tests.core.referee import PrintedReferee, Referee, placement_of
@@ -106,6 +108,35 @@ class TestTheBoundFails:
     def test_p3_repeating_the_passes_does_not_repair_it(self) -> None:
         state = played(parse_events(SHORTEST), 3)
         assert compact(state, variant=Variant.PRINTED).state == state
+
+
+class TestPasses:
+    def test_the_pool_is_not_compacted_again(self) -> None:
+        """One pass over each class: {2, 1} is a pool node only after the pass over slots, when the pool has had its."""
+        placement = [(Job("a", 3, 2), [0, 1, 1]), (Job("f", 2, 1), [0, 2])]
+        state = ClusterState.from_placement(placement, nodes=3)
+        assert contents(compact(state, variant=Variant.PRINTED).state) == [(1,), (2, 2, 2), (1,)]
+
+    def test_slots_go_to_nodes_with_slots_of_their_width_alone(self) -> None:
+        state = ClusterState.from_placement([(Job("a", 1, 4), [0]), (Job("b", 1, 2), [1])], nodes=2)
+        assert compact(state, variant=Variant.PRINTED).state is state
+
+    def test_a_pass_moves_slots_of_its_width_alone(self) -> None:
+        placement = [(Job("a", 3, 4), [0, 1, 1]), (Job("b", 1, 2), [0])]
+        state = ClusterState.from_placement(placement, nodes=2, capacity=16)
+        assert contents(compact(state, variant=Variant.PRINTED).state) == [(2,), (4, 4, 4)]
+
+    def test_a_node_that_is_emptied_leaves_the_queue(self) -> None:
+        """The one goes to a pool node of three, and then the other three follow."""
+        state = ClusterState.from_placement([(Job("p"), [0]), (Job("q", 6), [1, 1, 1, 2, 2, 2])], nodes=3)
+        assert contents(compact(state, variant=Variant.PRINTED).state) == [(1,) * 7]
+
+    @pytest.mark.parametrize(("options", "host"), [(AS_PROSE, 2), (PrintedOptions(last_destination=False), 1)])
+    def test_of_equal_hosts_the_last_or_the_first(self, options: PrintedOptions, host: int) -> None:
+        state = ClusterState.from_placement([(Job("p"), [0]), (Job("q", 6), [1, 1, 1, 2, 2, 2])], nodes=3)
+        draft = Draft(state, Variant.PRINTED)
+        compact_as_printed(draft, options)
+        assert (draft.moves[0].source, draft.moves[0].destination) == (0, host)
 
 
 class TestTheShortestFailingList:

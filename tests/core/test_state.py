@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -207,6 +208,8 @@ class TestFromPlacement:
             ClusterState.from_placement([(Job("a", 1, 4), [0]), (Job("b", 1, 5), [0])], nodes=1)
         with pytest.raises(PlacementError, match="expected 2 node indexes"):
             ClusterState.from_placement([(Job("a", 2, 4), [0])], nodes=1)
+        with pytest.raises(PlacementError, match="expected 2 node indexes"):
+            ClusterState.from_placement([(Job("a", 2, 2), [0, 0, 0])], nodes=1)
         with pytest.raises(PlacementError, match="no online node has the index 3"):
             ClusterState.from_placement([(Job("a", 1, 4), [3])], nodes=1)
         with pytest.raises(InvalidJobError, match="1 to 8 GPUs"):
@@ -215,6 +218,12 @@ class TestFromPlacement:
     @pytest.mark.parametrize(("nodes", "capacity"), [(-1, 8), (1, 0)])
     def test_no_such_cluster(self, nodes: int, capacity: int) -> None:
         with pytest.raises(PlacementError, match="expected"):
+            ClusterState.empty(nodes, capacity)
+
+    @pytest.mark.parametrize(("nodes", "capacity"), [(True, 8), (2.0, 8), (2, True), (2, 8.0), ("2", 8), (None, 8)])
+    def test_counts_are_whole_numbers(self, nodes: int, capacity: int) -> None:
+        expected = f"expected whole numbers of nodes and of GPUs a node, got {nodes!r} and {capacity!r}"
+        with pytest.raises(PlacementError, match=re.escape(expected)):
             ClusterState.empty(nodes, capacity)
 
     def test_is_not_equal_to_other_things(self) -> None:
@@ -231,11 +240,12 @@ class TestNodeView:
         state = ClusterState.from_placement([(Job("a", 1, 4), [1])], nodes=3)
         assert len(state.nodes) == 3
         assert [node.used for node in state.nodes] == [0, 4, 0]
-        assert state.nodes[-2].used == 4
+        assert [state.nodes[-1].used, state.nodes[-2].used] == [0, 4]
         assert [node.used for node in state.nodes[1:]] == [4, 0]
         assert [index for index, _ in state.nodes.occupied()] == [1]
-        with pytest.raises(IndexError, match="below 3"):
-            _ = state.nodes[3]
+        for outside in (3, 4, -4):
+            with pytest.raises(IndexError, match=f"below 3, got {outside}"):
+                _ = state.nodes[outside]
 
 
 class TestInvariants:
@@ -287,7 +297,14 @@ def test_fewer_open_nodes_than_allowed_are_no_violation() -> None:
 
 @pytest.mark.parametrize(
     "stranger",
-    [Instance("b", 0, 2), Instance("a", 0, 3), Instance("a", 0, 1), Instance("a", 2, 2), Instance("a", -1, 2)],
+    [
+        Instance("b", 0, 2),
+        Instance("a", 0, 3),
+        Instance("a", 0, 1),
+        Instance("a", 2, 2),
+        Instance("a", 3, 2),
+        Instance("a", -1, 2),
+    ],
 )
 def test_an_instance_of_no_such_job(stranger: Instance) -> None:
     """Of an unknown job, of another demand, of a number the job does not have: on a node, or to be placed."""
