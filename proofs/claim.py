@@ -41,7 +41,7 @@ class Counterexample:
     nodes
         Nodes of the cluster on which the events run, where the counterexample is a list of events.
     events
-        The events, in the notation of `proofs.strategies.parse_events`.
+        The events, in the notation of `proofs.events.parse_events`.
     """
 
     text: str

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 
 from compass_core import Job
 from proofs.event_search import job_sizes
+from proofs.events import Arrival, Departure, format_events
 from proofs.scheduler_laws import Break, Law, play
 from proofs.scheduler_protocol import OurScheduler, Promise, ReportsSif, Scheduler
 from proofs.shrinking import Case, shrunk
-from proofs.strategies import Arrival, Departure, format_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 __all__ = ["ConformanceError", "Law", "OurScheduler", "Promise", "Report", "ReportsSif", "Scheduler", "check_scheduler"]
 
@@ -47,7 +47,7 @@ class Failure:
     broken
         The law, the event at which it broke, and what was seen.
     nodes, events
-        The cluster and the list of events, in the notation of `proofs.strategies.parse_events`.
+        The cluster and the list of events, in the notation of `proofs.events.parse_events`.
     shortest
         Whether every shorter list on one and two nodes was tried; otherwise the list was shrunk: no event and no two
         events can be left out, no job made smaller, and no node taken away, with the law still broken.

@@ -58,7 +58,7 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The list, as `proofs.strategies.parse_events` reads it."""
+        """The list, as `proofs.events.parse_events` reads it."""
         return ", ".join(self.events)
 
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from proofs.events import Arrival, Departure
 from proofs.laws import GPUS, Measures, demand_counts, wcc_holds
 from proofs.scheduler_protocol import ReportsSif
-from proofs.strategies import Arrival, Departure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compass_core import Job
     from proofs.canonical import Contents
+    from proofs.events import Event
     from proofs.scheduler_protocol import Promise, Scheduler
     from proofs.shrinking import Case
-    from proofs.strategies import Event
 
 _ROUNDING = 1e-9  # what a SIF computed in another order may be off by
 

@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from compass_core import Job
-from proofs.strategies import Arrival, Departure
+from proofs.events import Arrival, Departure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 
 @dataclass(frozen=True, slots=True)

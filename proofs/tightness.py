@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from compass_core import ClusterState, Job, Variant, arrive, compact
 from proofs.canonical import contents_of
 from proofs.claim import Counterexample, Finding, Status
+from proofs.events import Arrival, parse_events
 from proofs.laws import Measures
 from proofs.smt import prove_all
 from proofs.smtlib import Lemma
-from proofs.strategies import Arrival, parse_events
 from proofs.terms import equal, indicator, variable
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from compass_core import ClusterState, PrintedUndefinedError
 from compass_core.printed import PrintedOptions, place_job, remove_job
 from oracle import inherent_partial_nodes
 from proofs.canonical import contents_of
-from proofs.strategies import Arrival, format_events, parse_events
+from proofs.events import Arrival, format_events, parse_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from proofs.canonical import Contents
-    from proofs.strategies import Departure
+    from proofs.events import Departure
 
 FOLDER = Path(__file__).parent
 
@@ -69,7 +69,7 @@ class EventExample(
     refill
         Whether a departing filler is replaced, as in the prose, or not, as in the pseudocode.
     events
-        The list, in the notation of `proofs.strategies.parse_events`.
+        The list, in the notation of `proofs.events.parse_events`.
     frames
         What each event left.
     better

@@ -28,14 +28,14 @@ from compass_core import (
     sif,
 )
 from compass_core.draft import every_move_counts_one
-from proofs.strategies import Arrival, Departure, NodeEvent, NodeEventKind
+from proofs.events import Arrival, Departure, NodeEvent, NodeEventKind
 from tests.core.naive import Cluster, ExplicitPrinted, UndefinedError, fewest_partial_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from compass_core import CompassError, Instance, Job, Migration, NodeOutcome, Outcome
-    from proofs.strategies import Event
+    from proofs.events import Event
     from tests.core.naive import Key, Move
 
 P = ParamSpec("P")

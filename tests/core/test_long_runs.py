@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 
 from compass_core import Job, Variant
 from oracle import inherent_partial_nodes
-from proofs.strategies import (
-    CAPACITIES,
-    Arrival,
-    Departure,
-    Event,
-    NodeEvent,
-    NodeEventKind,
-    Region,
-    cluster_states,
-)
+from proofs.events import Arrival, Departure, Event, NodeEvent, NodeEventKind
+from proofs.strategies import CAPACITIES, Region, cluster_states
 from tests.core.naive import fewest_partial_nodes, seeded
 from tests.core.referee import PrintedReferee, Referee
 

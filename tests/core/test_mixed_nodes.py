@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compass_core import ClusterState, Job, MoveReason, Variant, arrive, check_abs, compact
-from proofs.strategies import event_lists, parse_events
+from proofs.events import parse_events
+from proofs.strategies import event_lists
 from tests.core.naive import seeded
 from tests.core.referee import Referee
 

@@ -28,13 +28,14 @@ from compass_core import (
     place,
     return_node,
 )
-from proofs.strategies import CAPACITIES, cluster_states, event_lists, parse_events
+from proofs.events import parse_events
+from proofs.strategies import CAPACITIES, cluster_states, event_lists
 from tests.core.referee import Referee, placement_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 REPAIRED = [Variant.COMPASS, Variant.EXACT]
 

@@ -32,7 +32,8 @@ from compass_core import (
     place,
     remove,
 )
-from proofs.strategies import CAPACITIES, Arrival, Departure, Region, cluster_states, demands, event_lists, parse_events
+from proofs.events import Arrival, Departure, parse_events
+from proofs.strategies import CAPACITIES, Region, cluster_states, demands, event_lists
 from tests.core.naive import Cluster, seeded
 from tests.core.pairs import all_merges
 from tests.core.referee import Referee, as_moves, placement_of
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compass_core import Outcome
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 REPAIRED = [Variant.COMPASS, Variant.EXACT]
 

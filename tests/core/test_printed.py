@@ -32,7 +32,8 @@ from compass_core import (
 from compass_core.draft import Draft
 from compass_core.printed import AS_PROSE, PrintedOptions, place_job, remove_job
 from compass_core.printed import compact as compact_as_printed
-from proofs.strategies import CAPACITIES, Arrival, Departure, event_lists, format_events, parse_events
+from proofs.events import Arrival, Departure, format_events, parse_events
+from proofs.strategies import CAPACITIES, event_lists
 from tests.core.naive import ExplicitPrinted, UndefinedError, seeded
 from tests.core.referee import PrintedReferee, Referee, placement_of
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from compass_core import Outcome
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 AS_PSEUDOCODE = PrintedOptions(refill=False)
 

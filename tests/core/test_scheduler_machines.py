@@ -31,7 +31,8 @@ from compass_core import (
     drain_node,
     fail_node,
 )
-from proofs.strategies import CAPACITIES, NodeEventKind, demands, event_lists
+from proofs.events import NodeEventKind
+from proofs.strategies import CAPACITIES, demands, event_lists
 from tests.core.referee import PrintedReferee, Referee, all_it_says
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from compass_core import (
     place,
     remove,
 )
-from proofs.strategies import Arrival, Departure, NodeEvent, NodeEventKind, parse_events
+from proofs.events import Arrival, Departure, NodeEvent, NodeEventKind, parse_events
 from tests.core.naive import seeded
 from tests.core.referee import PrintedReferee, Referee
 from tests.core.test_exact_admission import TestExactAdmission
@@ -38,7 +38,7 @@ from tests.core.test_steps import TestApply
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from proofs.strategies import Event
+    from proofs.events import Event
 
 REPAIRED = (Variant.COMPASS, Variant.EXACT)
 

@@ -11,8 +11,8 @@ import pytest
 
 from proofs import counterexample_page
 from proofs.counterexamples import EventExample, PlacementExample, load, load_all, replayed, save
+from proofs.events import Arrival, parse_events
 from proofs.packings import best_packing, packings, partial_nodes
-from proofs.strategies import Arrival, parse_events
 from tests.core.naive import ExplicitPrinted, UndefinedError
 
 if TYPE_CHECKING:

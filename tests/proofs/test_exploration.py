@@ -28,8 +28,9 @@ from proofs.canonical import (
     without,
 )
 from proofs.claim import Effort, Status
+from proofs.events import Arrival, Departure
 from proofs.exploration import Exploration, Space, broken_laws, explore
-from proofs.strategies import Arrival, Departure, event_lists
+from proofs.strategies import event_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,12 @@ from compass_core.hierarchy.tighten import arrive_tight, settle_tight
 from compass_core.model import shape_of
 from proofs import exchanges
 from proofs.claim import Effort, Status
+from proofs.events import Arrival, Departure
 from proofs.exchanges import block_kinds, blocks_beside_instances, missing_exchanges, owed
 from proofs.hierarchy import admission_lemmas, d1, d2, papers_example, tier_lemmas
 from proofs.smt import Verdict, prove, prove_all
 from proofs.smtlib import Lemma
-from proofs.strategies import Arrival, Departure, event_lists
+from proofs.strategies import event_lists
 from proofs.terms import holds
 
 if TYPE_CHECKING:

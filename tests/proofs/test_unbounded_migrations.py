@@ -10,9 +10,10 @@ from compass_core import ClusterState, Job, Variant, arrive, depart
 from proofs import unbounded
 from proofs.abstraction import EMPTY, KINDS, Kind
 from proofs.claim import Effort, Status
+from proofs.events import Arrival, Departure, Event
 from proofs.smt import Verdict, prove_all
 from proofs.soundness import REPAIRED
-from proofs.strategies import Arrival, Departure, Event, event_lists
+from proofs.strategies import event_lists
 from proofs.unbounded_migrations import (
     HEIGHTS,
     REST,

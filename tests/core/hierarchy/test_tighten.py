@@ -14,8 +14,9 @@ from compass_core import ClusterState, Job, RefusalKind, check_saturation
 from compass_core.draft import every_move_counts_one
 from compass_core.hierarchy import tier_condition
 from compass_core.hierarchy.tighten import arrive_tight, settle_tight
+from proofs.events import Arrival, Departure
 from proofs.exchanges import block_kinds
-from proofs.strategies import Arrival, Departure, event_lists
+from proofs.strategies import event_lists
 from tests.core.hierarchy.naive import slots_and_ones_fit, width_of
 from tests.core.hierarchy.test_condition import workloads
 
