@@ -93,6 +93,15 @@ def add_snapshot_arguments(parser: Parser, *, optional: bool = False) -> None:
     add_reader_arguments(parser)
 
 
+def add_domain_argument(parser: Parser) -> None:
+    """Declare which node label names domains, for commands that read them."""
+    parser.add_argument(
+        "--domain-label",
+        metavar="L",
+        help="Kubernetes: the node label whose value is the node's domain (default: nvidia.com/gpu.clique)",
+    )
+
+
 def add_reader_arguments(parser: Parser) -> None:
     """Declare the arguments of `SnapshotOptions` but for the files."""
     parser.add_argument(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, Outcome, SnapshotOptions, add_snapshot_arguments, skipped_notes
+from oracle.cli.command import (
+    Command,
+    Outcome,
+    SnapshotOptions,
+    add_domain_argument,
+    add_snapshot_arguments,
+    skipped_notes,
+)
 from oracle.snapshots.loader import load_snapshot
 from oracle.snapshots.native import native_json_schema, write_native
 
@@ -15,10 +22,20 @@ if TYPE_CHECKING:
     from oracle.cli.command import Parser
 
 
-def convert(options: SnapshotOptions) -> Outcome:
+class ConvertOptions(SnapshotOptions):
+    """The options of `sifopt convert`."""
+
+    domain_label: str | None
+
+
+def convert(options: ConvertOptions) -> Outcome:
     """Return the snapshot in the native format; what its reader left out goes to the notes."""
     snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+        *options.snapshots,
+        format=options.format,
+        resources=options.resources,
+        pool_label=options.pool_label,
+        domain_label=options.domain_label,
     )
     notes = skipped_notes(snapshot.skipped, verbose=options.verbose)
     return Outcome(text=write_native(snapshot), notes=tuple(notes), for_machines=True)
@@ -30,12 +47,17 @@ def schema() -> Outcome:
 
 
 def _run_convert(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return convert(parser.parse_intermixed_args(arguments, namespace=SnapshotOptions()))
+    return convert(parser.parse_intermixed_args(arguments, namespace=ConvertOptions()))
 
 
 def _run_schema(parser: Parser, arguments: Sequence[str]) -> Outcome:
     parser.parse_args(arguments)
     return schema()
+
+
+def _convert_arguments(parser: Parser) -> None:
+    add_snapshot_arguments(parser)
+    add_domain_argument(parser)
 
 
 def _no_arguments(_: Parser) -> None:
@@ -47,7 +69,7 @@ CONVERT = Command(
     help="write a snapshot in the native format",
     description="Read a snapshot in any format and write it in the native one.",
     epilog="example:\n  kubectl get nodes,pods -A -o json | sifopt convert - > native.json",
-    add_arguments=add_snapshot_arguments,
+    add_arguments=_convert_arguments,
     run=_run_convert,
 )
 

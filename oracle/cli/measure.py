@@ -14,6 +14,7 @@ from oracle.cli.command import (
     ExitStatus,
     Outcome,
     SnapshotOptions,
+    add_domain_argument,
     add_snapshot_arguments,
     skipped_notes,
 )
@@ -148,11 +149,7 @@ def _add_arguments(parser: Parser) -> None:
         action="store_true",
         help="measure NVLink domains too, of which the nodes are the panels (docs/hierarchy.md); not with -o csv",
     )
-    parser.add_argument(
-        "--domain-label",
-        metavar="L",
-        help="Kubernetes: the node label whose value is the node's domain (default: nvidia.com/gpu.clique)",
-    )
+    add_domain_argument(parser)
     parser.add_argument(
         "--exit-code",
         action="store_true",

@@ -8,6 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from oracle.snapshots.native import native_json_schema, write_native
@@ -16,10 +17,14 @@ from tests.oracle.snapshots.strategies import snapshots
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from oracle.snapshots.model import Snapshot
     from tests.oracle.cli.conftest import Sifopt
+
+RACKED = {
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"rack": "r7", "nvidia.com/gpu.clique": "c.0"}},
+    "status": {"allocatable": {"nvidia.com/gpu": "8"}},
+}
 
 NATIVE = """{"schema": "compass-abs/snapshot/1",
  "nodes": [
@@ -31,6 +36,14 @@ NATIVE = """{"schema": "compass-abs/snapshot/1",
 
 class TestConvert:
     """`sifopt convert SNAPSHOT... > native.json`."""
+
+    @pytest.mark.parametrize(("options", "domain"), [((), "c.0"), (("--domain-label", "rack"), "r7")])
+    def test_domains_come_from_the_label_asked_for(
+        self, tmp_path: Path, sifopt: Sifopt, options: tuple[str, ...], domain: str
+    ) -> None:
+        path = tmp_path / "nodes.json"
+        path.write_text(json.dumps({"kind": "List", "items": [RACKED]}), encoding="utf-8")
+        assert json.loads(sifopt("convert", path, *options).out)["nodes"][0]["domain"] == domain
 
     @given(snapshots())
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
