@@ -149,6 +149,7 @@ class Snapshot:
                     raise SnapshotError(f"{path}.node", f"no node is named {shown(instance.node)}")
                 check_demand(f"{path}.gpus", instance.gpus)
         _check_names("pending", snapshot.pending)
+        _check_unique("pending", [waiting.name for waiting in snapshot.pending])
         for p, waiting in enumerate(snapshot.pending):
             if waiting.pool is not None:
                 _check_not_empty(f"pending[{p}].pool", waiting.pool, "pool")

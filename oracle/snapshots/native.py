@@ -98,7 +98,9 @@ class NativePending(
 ):
     """One waiting job."""
 
-    name: Annotated[str, Meta(description="Name of the job.", extra_json_schema=_NOT_EMPTY)]
+    name: Annotated[
+        str, Meta(description="Name of the job, unique among the waiting jobs.", extra_json_schema=_NOT_EMPTY)
+    ]
     gpus_per_instance: Annotated[
         int, Meta(description="GPUs each instance of the job asks for.", extra_json_schema=_POSITIVE)
     ]

@@ -24,7 +24,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         for name in node_names
     ]
     jobs = [] if not nodes else [draw(_jobs(name, node_names)) for name in draw(_unique_names())]
-    pending = [draw(_pending(name)) for name in draw(st.lists(NAMES, max_size=3))]
+    pending = [draw(_pending(name)) for name in draw(st.lists(NAMES, max_size=3, unique=True))]
     return Snapshot.build(nodes=nodes, jobs=jobs, pending=pending)
 
 

@@ -126,6 +126,10 @@ REFUSALS: list[tuple[object, str]] = [
     ),
     (cluster(jobs=[job(), job()]), "cluster.json: jobs[1].name: the name 'a' is already taken by jobs[0]"),
     (
+        cluster(pending=[{"name": "p", "gpus_per_instance": gpus} for gpus in (2, 4)]),
+        "cluster.json: pending[1].name: the name 'p' is already taken by pending[0]",
+    ),
+    (
         cluster(jobs=[job(name="e", instances=[]), job(instances=[{"node": "x"}])]),
         "cluster.json: jobs[1].instances[0].node: no node is named 'x'",
     ),
