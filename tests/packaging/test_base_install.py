@@ -81,8 +81,8 @@ class TestWhatTheRestSays:
     @pytest.mark.parametrize(
         ("words", "module", "extra"),
         [
-            (["compass-prove"], "hypothesis|z3", "proofs"),
-            (["compass-prove", "--help"], "hypothesis|z3", "proofs"),
+            (["compass-prove"], "z3", "proofs"),
+            (["compass-prove", "--help"], "z3", "proofs"),
             (["compass-sim", "sweep", "-", "--out", "o", "--eta", ".9"], "polars", "simulation"),
             (["compass-sim", "plot", "overall", "-", "--out", "o"], "polars|matplotlib", "simulation"),
         ],
