@@ -34,9 +34,6 @@ PROCESSES = {Effort.QUICK: 1, Effort.FULL: 2}
 
 _REPAIRED = (Variant.COMPASS, Variant.EXACT)
 
-_MOST_INSTANCES = {Variant.COMPASS: None, Variant.EXACT: 1}
-"""Of a job on four nodes. EXACT has twice the states of COMPASS: its gangs would take 40 minutes more, by estimate."""
-
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The figures of one exploration that are kept."""
@@ -74,11 +71,11 @@ class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def spaces(variant: Variant, effort: Effort) -> tuple[Space, ...]:
-    """Return what is explored: all demands and gangs on few nodes, and jobs of one instance on one more."""
+    """Return what is explored: all demands and gangs on few nodes; in a quick run some single instances on one more."""
     space = partial(Space, variant=variant)
     if effort is Effort.QUICK:
         return space(nodes=1), space(nodes=2), space(nodes=3, demands=FEW_DEMANDS, max_instances=1)
-    return space(nodes=1), space(nodes=2), space(nodes=3), space(nodes=4, max_instances=_MOST_INSTANCES[variant])
+    return space(nodes=1), space(nodes=2), space(nodes=3), space(nodes=4)
 
 
 def every_space() -> list[Space]:
