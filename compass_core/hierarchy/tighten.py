@@ -46,11 +46,7 @@ def tighten(draft: Draft) -> None:
 
 def _exchange_once(draft: Draft) -> bool:
     """Carry out the exchange that closes most hosts, then the cheapest; return False where there is none."""
-    found = [
-        (first, second, way)
-        for first, second in _pairs(draft.state.shapes)
-        for way in exchanges(draft.state.nodes[first].shape, draft.state.nodes[second].shape)
-    ]
+    found = list(_between_hosts(draft.state.shapes))
     if not found:
         return False
     most = max(way.closes for _, _, way in found)
@@ -62,15 +58,15 @@ def _exchange_once(draft: Draft) -> bool:
     return True
 
 
-def _pairs(shapes: Mapping[NodeShape, IndexSet]) -> Iterator[tuple[int, int]]:
-    """Yield an open host and another one in use, one pair for each two shapes; see `_MOST_OPEN`."""
+def _between_hosts(shapes: Mapping[NodeShape, IndexSet]) -> Iterator[tuple[int, int, Exchange]]:
+    """Yield an open host, another one in use and an exchange, of one pair for each two shapes; see `_MOST_OPEN`."""
     opened = sorted((shape for shape in shapes if shape.open), key=_roomiest_first)
     for shape in opened[:_MOST_OPEN]:
         first = shapes[shape].lowest
         for other, others in shapes.items():
             second = next((index for index in others if index != first), None)
             if other.demands and second is not None:
-                yield first, second
+                yield from ((first, second, way) for way in exchanges(shape, other))
 
 
 def _roomiest_first(shape: NodeShape) -> tuple[int, int, tuple[int, ...]]:
