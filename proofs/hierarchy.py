@@ -91,9 +91,8 @@ def admission_lemmas(size: int) -> Iterator[Lemma]:
     for slot, width in product(slots, block_widths(size)):
         if width > 1:
             yield _beside_blocks(size, width, slot)
-        if 1 < width < slot:
+        if 1 < width <= slot:
             yield _beside_ones(size, width, slot)
-    yield from (_beside_ones_alone(size, slot) for slot in slots if slot < size)
 
 
 def _beside_blocks(size: int, width: int, slot: int) -> Lemma:
@@ -109,27 +108,17 @@ def _beside_blocks(size: int, width: int, slot: int) -> Lemma:
 
 
 def _beside_ones(size: int, width: int, slot: int) -> Lemma:
-    """Return the lemma for an only open host with ones, of whose wider blocks the narrowest is of `width`."""
+    """Return the lemma for an only open host with ones, of whose wider blocks the narrowest is of `width`.
+
+    Of the slot's own width there may be none: then all its wider blocks, if any, are wider than the slot.
+    """
     full, blocks, ones, room = (variable(name) for name in ("full", "blocks", "ones", "room"))
     return Lemma(
         f"K = {size}: no place for a slot of {slot}, ones beside blocks of {width}",
         ~_fits(size, full + 1, (size // width) * full + blocks, slot, width=width),
         (
-            *(full >= 0, blocks >= 1, ones >= 1, room >= 1, ones + room < slot),
+            *(full >= 0, blocks >= int(width < slot), ones >= 1, room >= 1, ones + room < slot),
             equal(width * blocks + ones + room, size),
-        ),
-    )
-
-
-def _beside_ones_alone(size: int, slot: int) -> Lemma:
-    """Return the lemma for an only open host with ones, and other blocks only of the slot's width or more."""
-    full, blocks, ones, room = (variable(name) for name in ("full", "blocks", "ones", "room"))
-    return Lemma(
-        f"K = {size}: no place for a slot of {slot}, ones without narrow blocks",
-        ~_fits(size, full + 1, (size // slot) * full + blocks, slot, width=slot),
-        (
-            *(full >= 0, blocks >= 0, ones >= 1, room >= 1, ones + room < slot),
-            equal(slot * blocks + ones + room, size),
         ),
     )
 

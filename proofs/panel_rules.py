@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from compass_core import NodeKind, Variant
 from compass_core.merging import divisions
 from compass_core.model import shape_of
-from proofs.exchanges import block_kinds
+from proofs.exchanges import block_kinds, block_widths
 from proofs.hierarchy import tier_lemmas
 from proofs.panel_search import NONE_AVOIDABLE, TWO_AVOIDABLE, TWO_PARTIAL, shortest_failure
 from proofs.smt import Verdict, prove, prove_all
@@ -66,7 +66,7 @@ def _condition(size: int, count: dict[Kind, Term]) -> Iterator[Formula]:
     """Yield the second half of the tier's condition; the first, enough fillers, is that slots are saturated."""
     used = total(sum(kind) * number for kind, number in count.items())
     hosts, rest = used // size, used % size
-    for width in (1 << j for j in range(1, size.bit_length()) if 1 << j < size):
+    for width in block_widths(size)[1:]:
         asked = total(sum(block // width for block in kind) * number for kind, number in count.items())
         yield asked <= (size // width) * hosts + rest // width
 
