@@ -14,10 +14,10 @@ from compass_core.errors import InvalidJobError
 from oracle import interruption
 from oracle.certificate import Status
 from oracle.moves import MoveMode, MoveOrder, protect
-from oracle.node_classes import contents_by_pool
+from oracle.node_classes import contents_after, contents_by_pool
 from oracle.ordering import NoOrderError
 from oracle.replay import Occupancy, replay
-from oracle.rooms.blockers import Waiting, find_blockers, free_gpus, takes_instances
+from oracle.rooms.blockers import Waiting, find_blockers, free_gpus
 from oracle.rooms.evidence import RoomEvidence
 from oracle.rooms.making_room import count_fitting, make_room, relocations
 from oracle.rooms.model import groups_of
@@ -301,7 +301,7 @@ class _PoolCase:
         space = LiveSpace()
         search = search_live(
             space,
-            space.state(Holding.of(content) for content in self._contents if takes_instances(content)),
+            space.state(Holding.of(content) for content in self._contents if content.takes_instances),
             RoomFor(self._waiting.instances, self._waiting.gpus),
             lower_bound=bound,
             upper_bound=None if known is None else len(known),
@@ -329,7 +329,7 @@ class _PoolCase:
     def _after(self, order: MoveOrder, bound: int, proof: str) -> Admission:
         waiting = self._waiting
         after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._limit)
-        nodes = best_fit(contents_by_pool(after)[waiting.pool], waiting.instances, waiting.gpus)
+        nodes = best_fit(contents_after(self._snapshot, after)[waiting.pool], waiting.instances, waiting.gpus)
         count = len(order.moves)
         fitting = min(self._fit_now, waiting.instances)
         verdict = Verdict.FITS_AFTER if count else Verdict.FITS_NOW
@@ -371,10 +371,11 @@ def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
     if free < needed:
         return f"needs {needed} GPUs, and pool {waiting.pool} has {free} free"
     instances = f"{most} of {waiting.instances} instances of {waiting.gpus} GPUs"
-    return f"at most {instances} fit in pool {waiting.pool}, however running instances are moved"
+    where = f"the nodes of pool {waiting.pool} that take new ones"
+    return f"at most {instances} fit on {where}, however running instances are moved"
 
 
 def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:
     """Return the nodes of as many new instances as fit, at most so many; the fullest nodes first."""
-    free = sorted((content.capacity - content.used, content.name) for content in contents if takes_instances(content))
+    free = sorted((content.capacity - content.used, content.name) for content in contents if content.takes_instances)
     return [name for left, name in free for _ in range(left // gpus)][:instances]

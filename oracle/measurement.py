@@ -190,7 +190,7 @@ def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline
     partial_nodes = sum(0 < node.used < node.capacity for node in contents)
     instances = Counter(demand for node in contents for demand in (*node.immovable, *node.movable))
     need = _wcc_need(instances)
-    free = [node.capacity - node.used for node in contents if node.schedulable and not node.overcommitted]
+    free = [node.capacity - node.used for node in contents if node.takes_instances]
     avoidable = partial_nodes - inherent.partial_nodes
     return PoolMeasurement(
         pool=pool,

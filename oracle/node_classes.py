@@ -8,10 +8,10 @@ problem of its own.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.snapshots.model import MAX_GPUS_PER_NODE
+from oracle.snapshots.model import MAX_GPUS_PER_NODE, why_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -172,6 +172,11 @@ class NodeContent:
         """Whether more is held than the node offers, as when a GPU broke under a running job."""
         return self.used > self.capacity
 
+    @property
+    def takes_instances(self) -> bool:
+        """Whether instances may come to the node: it is not cordoned and holds no more than it offers."""
+        return not why_closed(schedulable=self.schedulable, gpus=self.capacity, used=self.used)
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedProblem:
@@ -200,10 +205,20 @@ def contents_by_pool(snapshot: Snapshot) -> dict[str, tuple[NodeContent, ...]]:
     return {pool: tuple(contents) for pool, contents in pools.items()}
 
 
+def contents_after(start: Snapshot, after: Snapshot) -> dict[str, tuple[NodeContent, ...]]:
+    """Return every node with what it holds after moves from `start`, by pool; what was closed there is closed still."""
+    before = contents_by_pool(start)
+    closed = {node.name for nodes in before.values() for node in nodes if not node.takes_instances}
+    return {
+        pool: tuple(replace(node, schedulable=False) if node.name in closed else node for node in nodes)
+        for pool, nodes in contents_by_pool(after).items()
+    }
+
+
 def constrained_class(content: NodeContent) -> NodeClass:
     """Return what the node may hold when cordons and immovable instances are respected (Φ*, the inherent value)."""
     held = sum(content.immovable)
-    if content.schedulable and not content.overcommitted:
+    if content.takes_instances:
         return NodeClass(content.capacity, held, content.capacity - held)
     return NodeClass(content.capacity, held, 0, content.movable)
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.moves import Move, MoveError
-from oracle.snapshots.model import RunningInstance
+from oracle.snapshots.model import RunningInstance, why_closed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[str, int]
 class Occupancy:
     """Where every instance is and what every node has free, while moves are played.
 
-    Nodes that are cordoned, or over-committed in the snapshot, take nothing throughout.
+    Nodes that are closed in the snapshot (`why_closed`) take nothing throughout.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -34,8 +34,11 @@ class Occupancy:
         self.pools = {node.name: node.pool for node in snapshot.nodes}
         # GPUs nobody has, by node; negative on an over-committed one.
         self.free = {node.name: node.gpus - used[node.name] for node in snapshot.nodes}
-        self._closed = {node.name: "is cordoned" for node in snapshot.nodes if not node.schedulable}
-        self._closed |= {name: "holds more than it offers" for name, free in self.free.items() if free < 0}
+        reasons = (
+            (node.name, why_closed(schedulable=node.schedulable, gpus=node.gpus, used=used[node.name]))
+            for node in snapshot.nodes
+        )
+        self._closed = {name: reason for name, reason in reasons if reason}
         self.instances: dict[Key, RunningInstance] = {
             (job.name, i): instance for job in snapshot.jobs for i, instance in enumerate(job.instances)
         }

@@ -6,11 +6,13 @@ Neighbouring points share most of theirs, so what is stored of a pool is one lis
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from oracle.bounds import SolverProof
+from oracle.evidence import CertificateError
 from oracle.migration_certificate import Changes, MigrationCertificate, check_changes
 from oracle.node_classes import PlacedProblem, count_partial
 from oracle.plans.shared_limits import MAX_ARGUMENTS, PoolCosts, cheapest_sums
@@ -65,14 +67,16 @@ class PoolFrontier:
         if self.plans is None:
             return None
         today = count_partial(placed.problem, placed.current)
-        unknown = 1 << 40
-        cheapest = np.full(max(1, today - fewest + 1), unknown, np.int64)
-        cheapest[-1] = 0
+        least = {today: 0}
         for plan in self.plans:
             partial, migrations = check_changes(placed.problem, placed.current, plan)
-            if fewest <= partial <= today:
-                cheapest[partial - fewest] = min(int(cheapest[partial - fewest]), migrations)
-        return np.minimum.accumulate(cheapest)
+            limit = max(partial, fewest)
+            least[limit] = min(migrations, least.get(limit, migrations))
+        if min(least) > fewest:
+            raise CertificateError(f"no stored plan leaves pool {self.pool} {fewest} partial nodes")
+        limits = range(fewest, today + 1)
+        # Each limit allows what a lower one does.
+        return np.array([*accumulate((least.get(limit, least[fewest]) for limit in limits), min)], np.int64)
 
     def proved(self, placed: PlacedProblem, fewest: int) -> Costs:
         """Return the migrations that each limit from `fewest` to the partial nodes of today takes at least.

@@ -10,12 +10,12 @@ import msgspec
 from compass_core.errors import CompassError
 from oracle.admission import Verdict, reason_not_to_fit, reason_to_fit
 from oracle.moves import MoveError, MoveMode, protect
-from oracle.node_classes import contents_by_pool
+from oracle.node_classes import contents_after, contents_by_pool
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.rechecking.obstacles import check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
 from oracle.rechecking.stored_moves import StoredMoves
-from oracle.rooms.blockers import Waiting, free_gpus, takes_instances
+from oracle.rooms.blockers import Waiting, free_gpus
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
 from oracle.rooms.question import AskedJob, Question
 
@@ -172,8 +172,8 @@ class _Verdict:
         except MoveError as error:
             yield str(error)
             return
-        nodes = contents_by_pool(after)[told.pool]
-        free = {node.name: node.capacity - node.used for node in nodes if takes_instances(node)}
+        nodes = contents_after(self._snapshot, after)[told.pool]
+        free = {node.name: node.capacity - node.used for node in nodes if node.takes_instances}
         for name, instances in Counter(placement.node for placement in told.placements).items():
             if instances * self._job.gpus_per_instance > free.get(name, 0):
                 yield f"node {name} has {free.get(name, 0)} free GPUs for it"

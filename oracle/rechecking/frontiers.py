@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oracle.bounds import ArgumentError
 from oracle.evidence import CertificateError
+from oracle.node_classes import count_partial
 from oracle.plans.frontier_evidence import all_pools
 from oracle.rechecking.checks import BY_SOLVER, Check
 
@@ -55,8 +56,11 @@ def _misfit(plan: PlanFile, points: Sequence[Point], evidence: Sequence[PoolFron
     """Return why points and evidence are not those of the plan; empty if they are."""
     if sorted(one.pool for one in evidence) != sorted(plan.proofs):
         return "the pools are not those of the plan"
+    now = {pool: count_partial(proof.placed.problem, proof.placed.current) for pool, proof in plan.proofs.items()}
+    if any(proof.inherent.partial_nodes > now[pool] for pool, proof in plan.proofs.items()):
+        return "a pool has fewer partial nodes now"
     last = sum(proof.inherent.partial_nodes for proof in plan.proofs.values())
-    first = plan.told.partial_nodes_before
+    first = sum(now.values())
     steps = [first - point.partial_nodes for point in points]
     if steps != list(range(len(points))) or len(points) != first - last + 1:
         return f"they do not go from {first} down to {last}"

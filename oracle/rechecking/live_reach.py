@@ -45,10 +45,7 @@ Nodes: TypeAlias = tuple[Held, ...]
 def nodes_of(contents: Sequence[NodeContent]) -> Nodes:
     """Return the nodes of a pool as they are now."""
     return tuple(
-        sorted(
-            Held(node.capacity, sum(node.immovable), node.schedulable and not node.overcommitted, node.movable)
-            for node in contents
-        )
+        sorted(Held(node.capacity, sum(node.immovable), node.takes_instances, node.movable) for node in contents)
     )
 
 

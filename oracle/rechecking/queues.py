@@ -10,11 +10,10 @@ import msgspec
 
 from compass_core.errors import CompassError
 from oracle.moves import MoveError, protect
-from oracle.node_classes import contents_by_pool
+from oracle.node_classes import contents_after
 from oracle.rechecking.admissions import check_verdict
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
 from oracle.rechecking.stored_moves import StoredMoves
-from oracle.rooms.blockers import takes_instances
 from oracle.rooms.question import AskedJob, Question, jobs_for
 
 if TYPE_CHECKING:
@@ -162,9 +161,9 @@ class _CheckTogether:
     def _overfull(self, after: Snapshot) -> Iterator[str]:
         free = {
             node.name: (pool, node.capacity - node.used)
-            for pool, nodes in contents_by_pool(after).items()
+            for pool, nodes in contents_after(self._snapshot, after).items()
             for node in nodes
-            if takes_instances(node)
+            if node.takes_instances
         }
         taken: Counter[str] = Counter()
         pools: dict[str, set[str]] = {}

@@ -104,14 +104,9 @@ class Waiting:
     pool: str
 
 
-def takes_instances(content: NodeContent) -> bool:
-    """Whether instances may come to a node: it is not cordoned and holds no more than it offers."""
-    return content.schedulable and not content.overcommitted
-
-
 def free_gpus(contents: Iterable[NodeContent]) -> int:
     """Return the GPUs that new instances can have."""
-    return sum(content.capacity - content.used for content in contents if takes_instances(content))
+    return sum(content.capacity - content.used for content in contents if content.takes_instances)
 
 
 def find_blockers(
@@ -152,7 +147,7 @@ def _shortages(contents: Sequence[NodeContent], waiting: Waiting) -> Iterator[Bl
 
 def _nearest(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[Blocker]:
     """Yield the nodes that lack the fewest GPUs for one instance more; only large enough ones, if there are any."""
-    takes = [content for content in contents if takes_instances(content) and content.capacity]
+    takes = [content for content in contents if content.takes_instances and content.capacity]
     short = [(waiting.gpus - free_gpus([content]) % waiting.gpus, content) for content in takes]
     possible = [(gpus, content) for gpus, content in short if free_gpus([content]) + gpus <= content.capacity]
     for gpus, content in sorted(possible or short, key=lambda pair: (pair[0], pair[1].name))[:MAX_NODES_LISTED]:
@@ -210,7 +205,7 @@ def _cordons(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[_Lif
 
 
 def _pins(snapshot: Snapshot, contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[_Lift]:
-    takes = {content.name: content for content in contents if takes_instances(content)}
+    takes = {content.name: content for content in contents if content.takes_instances}
     for job in snapshot.jobs:
         for i, instance in enumerate(job.instances):
             if instance.node in takes and not instance.movable:

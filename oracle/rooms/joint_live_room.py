@@ -9,7 +9,6 @@ from collections import defaultdict
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from oracle.rooms.blockers import takes_instances
 from oracle.rooms.joint_room import JointRoom
 from oracle.sequencing.live_moves import NamedNodes
 from oracle.sequencing.live_search import Holding, LiveSpace, search_live
@@ -128,7 +127,7 @@ class _LiveRooms:
         self._snapshot = snapshot
         self._deadline = deadline
         self._open = {
-            pool: [content for content in nodes if takes_instances(content)] for pool, nodes in contents.items()
+            pool: [content for content in nodes if content.takes_instances] for pool, nodes in contents.items()
         }
         self._known: dict[tuple[str, Pattern], LiveSearch] = {}
 

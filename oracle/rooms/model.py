@@ -60,7 +60,7 @@ def groups_of(contents: Iterable[NodeContent]) -> dict[Group, list[str]]:
     """Return the names of the nodes that take instances, by group."""
     groups: defaultdict[Group, list[str]] = defaultdict(list)
     for content in contents:
-        if content.schedulable and not content.overcommitted:
+        if content.takes_instances:
             groups[Group(content.capacity - sum(content.immovable), content.movable)].append(content.name)
     return dict(groups)
 

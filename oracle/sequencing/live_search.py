@@ -41,8 +41,7 @@ class Holding(NamedTuple):
     @classmethod
     def of(cls, content: NodeContent) -> Holding:
         """Return what a node of a snapshot holds."""
-        is_open = content.schedulable and not content.overcommitted
-        return cls(content.capacity, sum(content.immovable), is_open, content.movable)
+        return cls(content.capacity, sum(content.immovable), content.takes_instances, content.movable)
 
     @property
     def used(self) -> int:

@@ -103,7 +103,10 @@ class TestVerdicts:
 
     def test_enough_free_and_no_packing(self) -> None:
         answer = admit(world([7], [7], [7]).snapshot(), instances=1, gpus=2)
-        assert answer.reason == "at most 0 of 1 instances of 2 GPUs fit in pool a, however running instances are moved"
+        assert answer.reason == (
+            "at most 0 of 1 instances of 2 GPUs fit on the nodes of pool a that take new ones, "
+            "however running instances are moved"
+        )
         assert answer.proof == "weights 1 for a new instance, 4 for 7 GPUs"
 
     def test_live_moves_cannot_where_a_stop_can(self) -> None:
