@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "compass-abs/admit/1"
 
+# What proves that a job cannot start where too few GPUs are free.
+PROOF_BY_TOTAL = "total of free GPUs"
+
 
 class Verdict(StrEnum):
     """Whether a job can start. UNKNOWN claims nothing: the search was given up."""
@@ -347,7 +350,7 @@ class _PoolCase:
         """Return why it does not fit whatever is moved, and the proof."""
         waiting, free = self._waiting, free_gpus(self._contents)
         short = free < waiting.instances * waiting.gpus
-        return reason_not_to_fit(waiting, free, room.most or 0), "total of free GPUs" if short else room.proof
+        return reason_not_to_fit(waiting, free, room.most or 0), PROOF_BY_TOTAL if short else room.proof
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
         blockers = find_blockers(self._snapshot, self._contents, self._waiting, deadline)

@@ -15,10 +15,39 @@ if TYPE_CHECKING:
     from typing import Self
 
 A = TypeVar("A")
+T = TypeVar("T")
 
 
 class CertificateError(CompassError):
     """A certificate that proves nothing; the message is one line that says what is wrong with it."""
+
+
+def read_whole(data: object, kind: type[T]) -> T:
+    """Return stored data as a value of this type: what the value would not write again is refused, never dropped.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        The data have another form, or a key that the type does not know; the message names the place.
+    RecursionError
+        They are nested too deep.
+    """
+    value = msgspec.convert(data, kind)
+    _refuse_more(data, msgspec.to_builtins(value), "$")
+    return value
+
+
+def _refuse_more(data: object, known: object, path: str) -> None:
+    if isinstance(data, dict) and isinstance(known, dict):
+        keys = cast("dict[str, object]", known)
+        for name, value in cast("dict[str, object]", data).items():
+            if name not in keys:
+                raise msgspec.ValidationError(f"Object contains unknown field `{name}` - at `{path}`")
+            _refuse_more(value, keys[name], f"{path}.{name}")
+    elif isinstance(data, list) and isinstance(known, list | tuple):
+        items, others = cast("list[object]", data), cast("list[object]", known)
+        for i, (value, other) in enumerate(zip(items, others, strict=False)):
+            _refuse_more(value, other, f"{path}[{i}]")
 
 
 class Status(StrEnum):
@@ -102,8 +131,9 @@ class Evidence(ABC, Generic[A]):
         """
         if not isinstance(data, dict) or cast("dict[object, object]", data).get("schema") != cls.SCHEMA:
             raise CertificateError(f"expected an object with the schema {cls.SCHEMA!r}")
+        fields = {name: value for name, value in cast("dict[str, object]", data).items() if name != "schema"}
         try:
-            return msgspec.convert(data, cls)
+            return read_whole(fields, cls)
         except msgspec.ValidationError as error:
             raise CertificateError(str(error)) from error
         except RecursionError as error:

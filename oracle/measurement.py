@@ -18,6 +18,7 @@ from oracle.solver import Deadline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from oracle.exact import PoolOptimum
     from oracle.node_classes import NodeContent
     from oracle.snapshots.model import Snapshot
 
@@ -142,13 +143,22 @@ class PoolMeasurement(Figures):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement(Figures):
-    """The figures of a whole snapshot: sums over its pools, and the pools themselves, sorted by name."""
+    """The figures of a whole snapshot: sums over its pools, and the pools themselves, sorted by name.
 
+    `pool` is the only pool that was measured; None for all.
+    """
+
+    pool: str | None
     pools: tuple[PoolMeasurement, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return the content of ``sifopt measure -o json``."""
-        return {"schema": SCHEMA, **Figures.to_dict(self), "pools": [pool.to_dict() for pool in self.pools]}
+        return {
+            "schema": SCHEMA,
+            "pool": self.pool,
+            **Figures.to_dict(self),
+            "pools": [pool.to_dict() for pool in self.pools],
+        }
 
 
 def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | None = None) -> Measurement:
@@ -178,7 +188,7 @@ def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | 
             known = ", ".join(map(repr, contents)) or "none"
             raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
         contents = {pool: contents[pool]}
-    return _total([_measure_pool(name, nodes, deadline) for name, nodes in contents.items()])
+    return add_up([_measure_pool(name, nodes, deadline) for name, nodes in contents.items()], pool=pool)
 
 
 def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline) -> PoolMeasurement:
@@ -187,6 +197,11 @@ def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline
     best = inherent
     if ideal.problem != constrained.problem:
         best = solve_pool(ideal.problem, start=ideal.current, time_limit=deadline.seconds_left, prefer_empty=False)
+    return figures_of(pool, contents, inherent, best)
+
+
+def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum, best: PoolOptimum) -> PoolMeasurement:
+    """Return the figures of a pool with these nodes, given its two optima: the ideal one is the `best`."""
     partial_nodes = sum(0 < node.used < node.capacity for node in contents)
     instances = Counter(demand for node in contents for demand in (*node.immovable, *node.movable))
     need = _wcc_need(instances)
@@ -222,36 +237,38 @@ def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline
     )
 
 
-def _total(pools: Sequence[PoolMeasurement]) -> Measurement:
+def add_up(pools: Sequence[PoolMeasurement], *, pool: str | None) -> Measurement:
+    """Return the figures of pools together; `pool` is the only one that was asked about, None for all."""
     instances: Counter[int] = Counter()
-    for pool in pools:
-        instances.update(pool.instances)
-    nodes = sum(pool.nodes for pool in pools)
-    avoidable = sum(pool.avoidable_partial_nodes for pool in pools)
+    for one in pools:
+        instances.update(one.instances)
+    nodes = sum(one.nodes for one in pools)
+    avoidable = sum(one.avoidable_partial_nodes for one in pools)
     return Measurement(
         nodes=nodes,
-        gpus=sum(pool.gpus for pool in pools),
-        used_gpus=sum(pool.used_gpus for pool in pools),
-        free_gpus=sum(pool.free_gpus for pool in pools),
+        gpus=sum(one.gpus for one in pools),
+        used_gpus=sum(one.used_gpus for one in pools),
+        free_gpus=sum(one.free_gpus for one in pools),
         instances=dict(sorted(instances.items())),
-        partial_nodes=sum(pool.partial_nodes for pool in pools),
-        inherent_partial_nodes=sum(pool.inherent_partial_nodes for pool in pools),
-        inherent_lower_bound=sum(pool.inherent_lower_bound for pool in pools),
-        ideal_partial_nodes=sum(pool.ideal_partial_nodes for pool in pools),
-        ideal_lower_bound=sum(pool.ideal_lower_bound for pool in pools),
+        partial_nodes=sum(one.partial_nodes for one in pools),
+        inherent_partial_nodes=sum(one.inherent_partial_nodes for one in pools),
+        inherent_lower_bound=sum(one.inherent_lower_bound for one in pools),
+        ideal_partial_nodes=sum(one.ideal_partial_nodes for one in pools),
+        ideal_lower_bound=sum(one.ideal_lower_bound for one in pools),
         avoidable_partial_nodes=avoidable,
         sif=_sif(avoidable, nodes),
-        empty_nodes=sum(pool.empty_nodes for pool in pools),
-        empty_nodes_after=sum(pool.empty_nodes_after for pool in pools),
-        empty_nodes_after_status=_all_settled([pool.empty_nodes_after_status for pool in pools]),
-        full_nodes=sum(pool.full_nodes for pool in pools),
-        unschedulable_nodes=sum(pool.unschedulable_nodes for pool in pools),
-        largest_free_block=max((pool.largest_free_block for pool in pools), default=0),
-        overcommitted=tuple(sorted(name for pool in pools for name in pool.overcommitted)),
-        wcc=all(pool.wcc for pool in pools),
-        wcc_supply=sum(pool.wcc_supply for pool in pools),
-        wcc_need=sum(pool.wcc_need for pool in pools),
-        status=_all_settled([pool.status for pool in pools]),
+        empty_nodes=sum(one.empty_nodes for one in pools),
+        empty_nodes_after=sum(one.empty_nodes_after for one in pools),
+        empty_nodes_after_status=_all_settled([one.empty_nodes_after_status for one in pools]),
+        full_nodes=sum(one.full_nodes for one in pools),
+        unschedulable_nodes=sum(one.unschedulable_nodes for one in pools),
+        largest_free_block=max((one.largest_free_block for one in pools), default=0),
+        overcommitted=tuple(sorted(name for one in pools for name in one.overcommitted)),
+        wcc=all(one.wcc for one in pools),
+        wcc_supply=sum(one.wcc_supply for one in pools),
+        wcc_need=sum(one.wcc_need for one in pools),
+        status=_all_settled([one.status for one in pools]),
+        pool=pool,
         pools=tuple(pools),
     )
 

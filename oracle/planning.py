@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compass_core.errors import UnknownJobError
 from oracle import interruption
 from oracle.certificate import Status
 from oracle.choosing.disturbance import counting_bound
@@ -106,28 +105,9 @@ def plan(
         pool=pool,
     )
     mode = MoveMode(moves)
-    _check(snapshot, asked)
+    asked.check(snapshot)
     planner = _Planner(protect(snapshot, asked.protected), asked, Deadline(time_limit), on_progress or _say_nothing)
     return planner.checkpoint() if mode is MoveMode.CHECKPOINT else planner.live()
-
-
-def _check(snapshot: Snapshot, asked: Asked) -> None:
-    limits = {
-        "max_partial_nodes": asked.max_partial_nodes,
-        "max_migrations": asked.max_migrations,
-        "max_jobs_disturbed": asked.max_jobs_disturbed,
-    }
-    for name, limit in limits.items():
-        if limit is not None and limit < 0:
-            raise ValueError(f"{name}: expected 0 or more, got {limit}")
-    if asked.max_per_job_at_once is not None and asked.max_per_job_at_once < 1:
-        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {asked.max_per_job_at_once}")
-    running = {job.name for job in snapshot.jobs}
-    for job, weight in asked.weights.items():
-        if job not in running:
-            raise UnknownJobError(f"no running job is named {job!r}; it cannot be given a weight")
-        if weight < 0:
-            raise ValueError(f"the weight of job {job!r}: expected 0 or more, got {weight}")
 
 
 def _say_nothing(_: str) -> None:

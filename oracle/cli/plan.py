@@ -151,7 +151,10 @@ def _add_arguments(parser: Parser) -> None:
         "such as team/train=5; may be given several times",
     )
     parser.add_argument(
-        "--frontier", action="store_true", help="add the fewest migrations for every number of partial nodes"
+        "--frontier",
+        action="store_true",
+        help="add the fewest migrations for every number of partial nodes; they may stop instances first (--moves "
+        "checkpoint), with --moves live too",
     )
     parser.add_argument(
         "--plot",

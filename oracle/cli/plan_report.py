@@ -32,15 +32,16 @@ def report(
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
     text += "".join(f"{printable(line)}\n" for line in sentences)
-    return text if frontier is None else f"{text}\n{_frontier(frontier, screen)}"
+    return text if frontier is None else f"{text}\n{_frontier(frontier, screen, live=found.mode == 'live')}"
 
 
-def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen) -> str:
+def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bool) -> str:
     last = frontier[-1]
     partial, migrations = [f"{point.partial_nodes}" for point in frontier], map(_migrations, frontier)
     columns = [
         Column("partial nodes", partial, f"{last.partial_nodes} at least"),
-        Column("fewest migrations", [*migrations], f"{last.migrations} at most"),
+        # The plan above it counts live moves then.
+        Column("fewest migrations" + " (--moves checkpoint)" * live, [*migrations], f"{last.migrations} at most"),
     ]
     return draw(columns, screen)
 

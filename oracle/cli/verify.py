@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
-from oracle.cli.command import Command, ExitStatus, Outcome, SnapshotOptions, add_reader_arguments, printable
+from oracle.cli.command import (
+    Command,
+    ExitStatus,
+    Outcome,
+    SnapshotOptions,
+    add_domain_argument,
+    add_reader_arguments,
+    printable,
+)
 from oracle.snapshots.document import decode_json, read_document
 from oracle.snapshots.loader import load_snapshot
 
@@ -23,6 +31,7 @@ class VerifyOptions(SnapshotOptions):
     """The options of `sifopt verify`."""
 
     result: str
+    domain_label: str | None
     output: Literal["table", "json"]
 
 
@@ -36,7 +45,11 @@ def verify_result(options: VerifyOptions) -> Outcome:
     snapshot = None
     if options.snapshots:
         snapshot = load_snapshot(
-            *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
+            *options.snapshots,
+            format=options.format,
+            resources=options.resources,
+            pool_label=options.pool_label,
+            domain_label=options.domain_label,
         )
     try:
         checks = recheck(data, snapshot)
@@ -99,6 +112,7 @@ def _add_arguments(parser: Parser) -> None:
         help="the snapshot it was made from; without it only what the file itself proves is checked",
     )
     add_reader_arguments(parser)
+    add_domain_argument(parser)
     parser.add_argument(
         "-o", "--output", choices=("table", "json"), default="table", help="form of the output (default: table)"
     )

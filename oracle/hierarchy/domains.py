@@ -10,7 +10,7 @@ new, or if it has another number of GPUs than most of its pool; an idle panel of
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_core.hierarchy import tier_condition
@@ -109,14 +109,23 @@ def measure_domains(
     deadline = Deadline(time_limit)
     domains = domain_snapshot(snapshot)
     if all(node.pool != pool for node in domains.nodes) and any(node.pool == pool for node in snapshot.nodes):
-        measurement = measure(Snapshot.build(nodes=[]))
+        measurement = replace(measure(Snapshot.build(nodes=[])), pool=pool)
     else:
         measurement = measure(domains, time_limit=deadline.seconds_left, pool=pool)
-    pools = [measured.pool for measured in measurement.pools]
+    workloads = {one.pool: joint_workload(snapshot, domains, one.pool) for one in measurement.pools}
+    joint = {name: None if workload is None else _optimum(workload, deadline) for name, workload in workloads.items()}
+    return domain_measurement(snapshot, domains, measurement, joint)
+
+
+def domain_measurement(
+    snapshot: Snapshot, domains: Snapshot, measurement: Measurement, joint: Mapping[str, JointOptimum | None]
+) -> DomainMeasurement:
+    """Return what is told of the domains of a snapshot, given what was measured of `domain_snapshot(snapshot)`."""
+    pool = measurement.pool
     return DomainMeasurement(
         measurement=measurement,
         nodes_without_domain=sum(node.domain is None and pool in {None, node.pool} for node in snapshot.nodes),
-        joint={name: _joint_of_pool(snapshot, domains, name, deadline) for name in pools},
+        joint=joint,
         wcc={measured.pool: _condition(domains, measured.pool, measured.instances) for measured in measurement.pools},
     )
 
@@ -193,7 +202,8 @@ def _condition(domains: Snapshot, pool: str, instances: Mapping[int, int]) -> bo
     return tier_condition([instances.get(panels, 0) for panels in range(1, size + 1)]).holds
 
 
-def _joint_of_pool(snapshot: Snapshot, domains: Snapshot, pool: str, deadline: Deadline) -> JointOptimum | None:
+def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Workload | None:
+    """Return what the joint optimum of a pool is asked about; None where there is none: see `DomainMeasurement`."""
     nodes = [node for node in snapshot.nodes if node.pool == pool and node.domain is not None]
     names = {node.name for node in nodes}
     sizes = {node.gpus for node in nodes}
@@ -209,13 +219,16 @@ def _joint_of_pool(snapshot: Snapshot, domains: Snapshot, pool: str, deadline: D
     whole = Counter(
         x.gpus for job in domains.jobs if job.name.startswith("job ") for x in job.instances if x.node in in_pool
     )
-    workload = Workload(
+    return Workload(
         inside=tuple(inside[demand] for demand in range(1, gpus)),
         whole=tuple(whole[panels] for panels in range(1, tops[0].gpus + 1)),
         domains=len(tops),
         panels_per_domain=tops[0].gpus,
         gpus_per_panel=gpus,
     )
+
+
+def _optimum(workload: Workload, deadline: Deadline) -> JointOptimum | None:
     try:
         return joint_optimum(workload, time_limit=deadline.seconds_left)
     except (UndecidedError, InfeasibleError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
+from oracle.moves import MoveMode
 from oracle.plans.frontier import frontier_of_pools
 from oracle.plans.pool_part import part_of
 from oracle.solver import Deadline
@@ -17,12 +19,15 @@ if TYPE_CHECKING:
 
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.moves import Move, MoveMode, Stop
+    from oracle.moves import Move, Stop
     from oracle.plans.frontier import PlanFrontier
     from oracle.snapshots.model import Snapshot
     from oracle.transport.bounds import MigrationTree
 
 SCHEMA = "compass-abs/plan/1"
+
+FRONTIER_MODE: Final = MoveMode.CHECKPOINT
+"""What the migrations of a frontier may do, whatever the plan beside it may: to stop instances first is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,33 @@ class Asked:
     protected: tuple[str, ...] = ()
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
     pool: str | None = None
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Check that this can be asked of a snapshot.
+
+        Raises
+        ------
+        UnknownJobError
+            A weight is that of no running job.
+        ValueError
+            A limit or a weight is negative, or `max_per_job_at_once` is below 1.
+        """
+        limits = {
+            "max_partial_nodes": self.max_partial_nodes,
+            "max_migrations": self.max_migrations,
+            "max_jobs_disturbed": self.max_jobs_disturbed,
+        }
+        for name, limit in limits.items():
+            if limit is not None and limit < 0:
+                raise ValueError(f"{name}: expected 0 or more, got {limit}")
+        if self.max_per_job_at_once is not None and self.max_per_job_at_once < 1:
+            raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {self.max_per_job_at_once}")
+        running = {job.name for job in snapshot.jobs}
+        for job, weight in self.weights.items():
+            if job not in running:
+                raise UnknownJobError(f"no running job is named {job!r}; it cannot be given a weight")
+            if weight < 0:
+                raise ValueError(f"the weight of job {job!r}: expected 0 or more, got {weight}")
 
     def to_json(self) -> dict[str, object]:
         """Return what was asked for as it stands in a plan."""
@@ -222,6 +254,7 @@ class Plan:
         }
         certificate: dict[str, object] = {"pools": [pool.to_json() for pool in self.evidence]}
         if frontier is not None:
+            data["frontier_mode"] = FRONTIER_MODE.value
             data["frontier"] = [point.to_json() for point in frontier]
             certificate["frontier"] = frontier.evidence_to_json()
         return {**data, "certificate": certificate}

@@ -96,7 +96,7 @@ class StoredPlan:
     pool: str | None
 
 
-class _StoredMove(msgspec.Struct, frozen=True, kw_only=True):
+class _StoredMove(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     step: int
     job: str
     instance: int
@@ -105,7 +105,7 @@ class _StoredMove(msgspec.Struct, frozen=True, kw_only=True):
     destination: str = msgspec.field(name="to")
 
 
-class _StoredStop(msgspec.Struct, frozen=True, kw_only=True):
+class _StoredStop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     job: str
     instance: int
     gpus: int

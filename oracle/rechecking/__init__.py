@@ -43,7 +43,7 @@ def recheck(data: object, snapshot: Snapshot | None = None) -> tuple[Check, ...]
     ResultError
         The data are no such result, or have another form.
     """
-    schema = convert(data, _Head).schema
+    schema = convert(data, _Head, whole=False).schema
     checkers = {
         "compass-abs/plan/1": check_plan,
         "compass-abs/admit/1": check_admission,
@@ -54,7 +54,7 @@ def recheck(data: object, snapshot: Snapshot | None = None) -> tuple[Check, ...]
         return tuple(checkers[schema](data, snapshot))
     try:
         if schema == Certificate.SCHEMA:
-            return (check_inherent("partial nodes", Certificate.from_json(data)),)
+            return tuple(check_inherent("partial nodes", Certificate.from_json(data)))
         if schema == MigrationCertificate.SCHEMA:
             return (check_certificate("migrations", MigrationCertificate.from_json(data)),)
     except CertificateError as error:

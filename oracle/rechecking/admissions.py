@@ -1,4 +1,7 @@
-"""A stored verdict on a waiting job: its moves are played, its bounds recomputed."""
+"""A stored verdict on a waiting job: its moves are played, its bounds recomputed, the rest is written again.
+
+`docs/making/forms/rechecked.py` says of every key which of these it is.
+"""
 
 from __future__ import annotations
 
@@ -8,53 +11,56 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.admission import Verdict, reason_not_to_fit, reason_to_fit
+from oracle.admission import PROOF_BY_TOTAL, Admission, Placement, Verdict, reason_not_to_fit, reason_to_fit
+from oracle.certificate import Status
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_after, contents_by_pool
-from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
+from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.rechecking.obstacles import check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
-from oracle.rechecking.stored_moves import StoredMoves
+from oracle.rechecking.stored_moves import StoredMoves, asked
 from oracle.rooms.blockers import Waiting, free_gpus
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
-from oracle.rooms.question import AskedJob, Question
+from oracle.rooms.question import AskedJob  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from oracle.rooms.question import Question
     from oracle.snapshots.model import Snapshot
 
 _SEARCH = "rests on a search"
-
-
-class ToldPlacement(msgspec.Struct, frozen=True):
-    """Where one instance of it would go."""
-
-    instance: int
-    node: str
+STARTS = {Verdict.FITS_NOW, Verdict.FITS_AFTER}
 
 
 class _Certificate(msgspec.Struct, frozen=True):
     pools: tuple[RoomEvidence, ...] = ()
 
 
-class ToldAdmission(msgspec.Struct, frozen=True):
-    """The verdict."""
+class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one job."""
 
     verdict: Verdict
     pool: str | None
     migrations: int | None
     lower_bound: int
-    status: str
-    placements: tuple[ToldPlacement, ...]
+    status: Status
+    moves: list[dict[str, object]]
+    stopped_first: list[dict[str, object]]
+    placements: tuple[Placement, ...]
     reason: str
     proof: str
-    blockers: tuple[dict[str, object], ...]
+    blockers: list[dict[str, object]]
     certificate: _Certificate = _Certificate()
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _ToldAdmission(ToldVerdict, frozen=True, kw_only=True):
+    schema: str
     job: AskedJob
+    mode: MoveMode
+    protected: tuple[str, ...]
+    max_per_job_at_once: int | None = None
+    interrupted: bool = False
 
 
 def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -65,11 +71,13 @@ def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     ResultError
         The data have another form.
     """
-    convert(data, ToldAdmission)  # what the verdict lacks is told before what the question lacks
-    yield from check_verdict(data, convert(data, _Asked).job, convert(data, Question), snapshot)
+    told = convert(data, _ToldAdmission)
+    question = asked(told.mode, told.protected, told.max_per_job_at_once)
+    yield from check_verdict(told, told.job, question, snapshot)
+    yield from check_interrupted(interrupted=told.interrupted, settled=told.status is Status.OPTIMAL)
 
 
-def check_verdict(data: object, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:
+def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:
     """Yield the claims about one job, checked.
 
     Raises
@@ -77,10 +85,10 @@ def check_verdict(data: object, job: AskedJob, question: Question, snapshot: Sna
     ResultError
         The data have another form.
     """
-    told = convert(data, ToldAdmission)
+    listed = StoredMoves.read(told, question)
     if job.instances < 1 or job.gpus_per_instance < 1:
-        asked = f"{job.instances} of {job.gpus_per_instance}"
-        raise ResultError(f"a job has at least 1 instance of at least 1 GPU, got {asked}")
+        wanted = f"{job.instances} of {job.gpus_per_instance}"
+        raise ResultError(f"a job has at least 1 instance of at least 1 GPU, got {wanted}")
     if snapshot is None:
         yield Check(f"verdict {told.verdict.value}", None, NO_SNAPSHOT)
         return
@@ -89,17 +97,15 @@ def check_verdict(data: object, job: AskedJob, question: Question, snapshot: Sna
     except CompassError as error:
         yield Check("the verdict is about this cluster", holds=False, detail=str(error))
         return
-    yield from _Verdict(told, data, job, question, snapshot).checks()
+    yield from _Verdict(told, listed, job, snapshot).checks()
 
 
 class _Verdict:
-    def __init__(
-        self, told: ToldAdmission, data: object, job: AskedJob, question: Question, snapshot: Snapshot
-    ) -> None:
+    def __init__(self, told: ToldVerdict, listed: StoredMoves, job: AskedJob, snapshot: Snapshot) -> None:
         self._told = told
         self._job = job
         self._snapshot = snapshot
-        self._listed = StoredMoves.read(data, question)
+        self._listed = listed
         contents = contents_by_pool(snapshot)
         self._evidence = {one.pool: one for one in told.certificate.pools}
         self._contents = {pool: nodes for pool, nodes in contents.items() if job.pool in {None, pool}}
@@ -108,8 +114,8 @@ class _Verdict:
                 nodes,
                 job.instances,
                 job.gpus_per_instance,
-                live=question.mode is MoveMode.LIVE,
-                ordered=question.max_per_job_at_once is None,
+                live=listed.question.mode is MoveMode.LIVE,
+                ordered=listed.question.max_per_job_at_once is None,
                 evidence=self._evidence.get(pool),
             )
             for pool, nodes in self._contents.items()
@@ -122,30 +128,34 @@ class _Verdict:
         wrong = "; ".join(check_weights(evidence) for evidence in told.certificate.pools).strip("; ")
         if not set(self._evidence) <= set(self._contents) or len(self._evidence) < len(told.certificate.pools):
             wrong = "it is about another pool, or about one pool twice"
+        wrong = wrong or next((f"{pool}: {idle}" for pool in self._evidence if (idle := self._rooms[pool].idle())), "")
         if wrong:
             yield Check("the evidence is about this cluster", holds=False, detail=wrong)
             return
         verdict = list(self._verdict())
         yield from verdict
-        yield self._status()
-        yield from check_blockers(told.blockers, self._rooms, self._snapshot, all_=told.verdict is Verdict.CANNOT)
-        yield from self._words(all(check.holds for check in verdict))
+        yield self._written_again()
+        if told.verdict in STARTS:
+            yield Check("nothing stands in its way", not told.blockers)
+        else:
+            yield from check_blockers(told.blockers, self._rooms, self._snapshot, all_=told.verdict is Verdict.CANNOT)
+        yield _in_words("reason", told.reason, self._reason())
+        yield _in_words("proof", told.proof, self._proof())
 
     def _verdict(self) -> Iterator[Check]:
         told = self._told
-        if told.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
+        if told.verdict in STARTS:
             yield self._started()
             yield self._fewest_moves()
             return
-        nothing = told.migrations is None and told.pool is None
-        yield Check(
-            f"with verdict {told.verdict.value!r} nothing is to be done",
-            nothing and not (self._listed.moves or self._listed.stops or told.placements),
-        )
+        nothing = told.pool is None and not (self._listed.moves or self._listed.stops or told.placements)
         if told.verdict is Verdict.CANNOT:
+            yield Check("a job that cannot start has no moves", nothing and not told.lower_bound)
             yield self._never()
         else:
-            yield Check("the verdict is unknown", detail="nothing is claimed")
+            ready = next((pool for pool, room in self._rooms.items() if room.now >= room.instances), None)
+            wrong = "" if ready is None else f"it has room in pool {ready} as it is"
+            yield Check("it is not known whether it can start", nothing and not wrong, wrong)
             yield self._fewest_moves()
 
     def _started(self) -> Check:
@@ -156,7 +166,7 @@ class _Verdict:
     def _obstacles(self) -> Iterator[str]:
         """Yield what stands against the moves and the placements, the first thing first."""
         told = self._told
-        if len(self._listed.moves) != told.migrations or (told.verdict is Verdict.FITS_NOW) is bool(self._listed.moves):
+        if (told.verdict is Verdict.FITS_NOW) is bool(self._listed.moves):
             yield f"{len(self._listed.moves)} moves are listed"
         if told.verdict is Verdict.FITS_AFTER and any(room.now >= room.instances for room in self._rooms.values()):
             yield "it has room as it is"
@@ -181,7 +191,7 @@ class _Verdict:
     def _fewest_moves(self) -> Check:
         bound, attained = self._told.lower_bound, self._told.migrations
         claim = f"it takes at least {bound} moves"
-        if attained is not None and bound > attained:
+        if bound < 0 or (attained is not None and bound > attained):
             return Check(claim, holds=False, detail=f"{attained} are listed")
         found = {pool: room.takes(bound) for pool, room in self._rooms.items()}
         fewer = [pool for pool, takes in found.items() if takes is False]
@@ -200,36 +210,67 @@ class _Verdict:
         detail = f"{_SEARCH} in pool {unknown[0]}, which no weights rule out" if unknown else ""
         return Check(claim, None if unknown else True, detail)
 
-    def _status(self) -> Check:
+    def _written_again(self) -> Check:
+        """Return whether the rest is what these moves, this bound and this verdict are written as."""
         told = self._told
-        claim = f"the status {told.status!r} follows"
-        settled = told.verdict is Verdict.CANNOT or told.migrations == told.lower_bound
-        optimal = settled and told.verdict is not Verdict.UNKNOWN
-        follows = told.status == "unknown" or (told.status == "optimal" and optimal)
-        return Check(claim, follows, "" if follows else "the bounds do not meet")
+        written = Admission(
+            job=self._job,
+            question=self._listed.question,
+            verdict=told.verdict,
+            reason=told.reason,
+            proof=told.proof,
+            pool=told.pool,
+            moves=tuple(sorted(self._listed.moves)),
+            stops=tuple(sorted(self._listed.stops)),
+            placements=tuple(sorted(told.placements)),
+            lower_bound=told.lower_bound,
+        ).verdict_json()
+        written |= {"blockers": told.blockers, "certificate": msgspec.to_builtins(told.certificate)}
+        names = ToldVerdict.__struct_fields__
+        stored = {name: value for name, value in self._listed.data.items() if name in names}
+        return compared(
+            f"the status {told.status.value!r}, the number of moves and their order follow", stored, written
+        )
 
-    def _reasons_not_to_fit(self) -> str:
-        """Return what is said where no moves help, pool by pool."""
+    def _reason(self) -> str | None:
+        """Return the reason as it is said of this cluster; None where it is not told in words that are known."""
+        told = self._told
+        if told.verdict in STARTS and told.pool in self._rooms:
+            room = self._rooms[told.pool]
+            return reason_to_fit(min(room.now, room.instances), _waiting(told.pool, room), len(self._listed.moves))
+        if told.verdict is not Verdict.CANNOT:
+            return None
+        said = (
+            reason_not_to_fit(_waiting(pool, room), free_gpus(room.contents), room.most)
+            for pool, room in self._rooms.items()
+        )
+        reason = "; ".join(said)
+        return reason if reason == told.reason else None
+
+    def _proof(self) -> str | None:
+        """Return what is said to prove the verdict; None where that is a search or a solver."""
+        if self._told.verdict is Verdict.FITS_NOW:
+            return ""
+        if self._told.verdict is not Verdict.CANNOT:
+            return None
         found: list[str] = []
         for pool, room in self._rooms.items():
-            waiting = Waiting(room.instances, room.gpus, pool)
-            found.append(reason_not_to_fit(waiting, free_gpus(room.contents), room.most))
+            evidence = self._evidence.get(pool)
+            if free_gpus(room.contents) < room.instances * room.gpus:
+                found.append(PROOF_BY_TOTAL)
+            elif evidence is not None and evidence.most is not None:
+                found.append(str(evidence.most))
+            else:
+                return None
         return "; ".join(found)
 
-    def _words(self, settled: bool) -> Iterator[Check]:
-        """Yield what is only said in words: the reason where it can be made again, and who proved what is not."""
-        told = self._told
-        if (
-            told.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}
-            and told.pool is not None
-            and told.pool in self._rooms
-        ):
-            fitting = min(self._rooms[told.pool].now, self._job.instances)
-            waiting = Waiting(self._job.instances, self._job.gpus_per_instance, told.pool)
-            said = reason_to_fit(fitting, waiting, len(self._listed.moves))
-            yield Check("the reason in words", told.reason == said, "" if told.reason == said else f"it is: {said}")
-        else:
-            known = told.verdict is Verdict.CANNOT and told.reason == self._reasons_not_to_fit()
-            yield Check("the reason in words", True if known else None, "" if known else "words are not read")
-        if told.proof and not settled:
-            yield Check("the proof in words", None, "words are not read")
+
+def _waiting(pool: str, room: PoolRoom) -> Waiting:
+    return Waiting(room.instances, room.gpus, pool)
+
+
+def _in_words(what: str, told: str, derived: str | None) -> Check:
+    claim = f"the {what} in words"
+    if derived is not None:
+        return Check(claim, told == derived, "" if told == derived else f"it is: {derived or 'none'}")
+    return Check(claim, None if told else True, "words are not read" if told else "")

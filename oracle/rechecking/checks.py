@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.evidence import CertificateError
+from oracle.evidence import CertificateError, read_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Sequence
 
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
@@ -55,16 +55,16 @@ class Check:
         return {"claim": self.claim, "result": self.result, "detail": self.detail}
 
 
-def convert(data: object, kind: type[T]) -> T:
-    """Return stored data as a value of this type.
+def convert(data: object, kind: type[T], *, whole: bool = True) -> T:
+    """Return stored data as a value of this type, which has to know all the keys that are there if they are whole.
 
     Raises
     ------
     ResultError
-        They have another form; the message names the place.
+        They have another form, or a key besides; the message names the place.
     """
     try:
-        return msgspec.convert(data, kind)
+        return read_whole(data, kind) if whole else msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise ResultError(str(error)) from error
     except RecursionError as error:
@@ -80,15 +80,40 @@ def check_certificate(claim: str, certificate: Certificate | MigrationCertificat
     return Check(claim) if certificate.recheckable else Check(claim, None, BY_SOLVER)
 
 
-def compared(claim: str, told: Mapping[str, object], counted: Mapping[str, object]) -> Check:
-    """Return whether what was told is what was counted, naming the first figure that is not.
+def compared(claim: str, told: object, derived: object) -> Check:
+    """Return whether what was told is what was derived, all of it, naming the first place where it is not.
 
-    Numbers and truth values are kept apart: JSON does so too.
+    What was told may lack keys, as older files do; their form says which. It may have none besides.
     """
-    for name, value in counted.items():
-        if name not in told or told[name] != value or isinstance(told[name], bool) is not isinstance(value, bool):
-            return Check(claim, holds=False, detail=f"{name} is {value}, not {told.get(name)}")
-    return Check(claim)
+    wrong = _difference(told, derived, "")
+    return Check(claim, not wrong, wrong)
+
+
+def _difference(told: object, derived: object, path: str) -> str:
+    if isinstance(told, dict) and isinstance(derived, dict):
+        known = cast("dict[str, object]", derived)
+        for name, value in cast("dict[str, object]", told).items():
+            place = f"{path}.{name}".removeprefix(".")
+            wrong = _difference(value, known[name], place) if name in known else f"there is no {place}"
+            if wrong:
+                return wrong
+        return ""
+    if isinstance(told, list | tuple) and isinstance(derived, list | tuple):
+        items, others = cast("Sequence[object]", told), cast("Sequence[object]", derived)
+        if len(items) != len(others):
+            return f"{path} has {len(others)} entries, not {len(items)}"
+        found = (_difference(*pair, f"{path}[{i}]") for i, pair in enumerate(zip(items, others, strict=True)))
+        return next((wrong for wrong in found if wrong), "")
+    # Numbers and truth values are kept apart, as in JSON.
+    same = told == derived and isinstance(told, bool) is isinstance(derived, bool)
+    return "" if same else f"{path} is {derived}, not {told}"
+
+
+def check_interrupted(*, interrupted: bool, settled: bool) -> Iterator[Check]:
+    """Yield, unless it left nothing open, that nobody can tell whether a search was ended early."""
+    if interrupted or not settled:
+        claim = f"the search was {'' if interrupted else 'not '}ended early by somebody"
+        yield Check(claim, None, "nothing shows it afterwards")
 
 
 def partial_and_empty(snapshot: Snapshot, pool: str | None = None) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from oracle.bounds import ArgumentError
 from oracle.evidence import CertificateError
 from oracle.node_classes import count_partial
 from oracle.plans.frontier_evidence import all_pools
+from oracle.plans.result import FRONTIER_MODE
 from oracle.rechecking.checks import BY_SOLVER, Check
 
 if TYPE_CHECKING:
@@ -19,14 +20,23 @@ if TYPE_CHECKING:
 
 def check_frontier(plan: PlanFile) -> Check:
     """Return whether the points of the frontier are attained and proved."""
-    points = plan.told.frontier or ()
-    claim = f"the {len(points)} points of the frontier"
+    told = plan.told
+    points = told.frontier or ()
+    claim = f"the {len(points)} points of the frontier of {FRONTIER_MODE.value} moves"
     if plan.frontier is None:
         return Check(claim, None, "they bring no evidence")
-    wrong = _misfit(plan, points, plan.frontier)
+    if told.frontier_mode is None and told.mode is not FRONTIER_MODE:
+        return Check(claim, None, f"whether they are of {told.mode.value} moves is not said")
+    return _attained_and_proved(plan, points, plan.frontier, claim)
+
+
+def _attained_and_proved(
+    plan: PlanFile, points: Sequence[Point], frontier: Sequence[PoolFrontier], claim: str
+) -> Check:
+    wrong = _misfit(plan, points, frontier)
     if wrong:
         return Check(claim, holds=False, detail=wrong)
-    evidence = {one.pool: one for one in plan.frontier}
+    evidence = {one.pool: one for one in frontier}
     pools = [(evidence[pool], proof) for pool, proof in plan.proofs.items()]
     try:
         attained = [one.attained(proof.placed, proof.inherent.partial_nodes) for one, proof in pools]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from oracle.certificate import Certificate
+from oracle.certificate import Certificate, Status
 from oracle.evidence import CertificateError
 from oracle.migration_certificate import MigrationCertificate
 from oracle.moves import Move, MoveError, MoveMode, Stop
 from oracle.node_classes import PlacedProblem
 from oracle.plans.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
+from oracle.plans.result import Asked
 from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import ResultError, convert
 from oracle.transport.bounds import MigrationBranch, MigrationWeights  # noqa: TC001 - as above
@@ -41,10 +43,11 @@ class _PlanProof(msgspec.Struct):
     frontier: _FrontierProof | None = None
 
 
-class ToldPlan(msgspec.Struct, frozen=True):
+class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan tells; what older files lack was not asked for when they were made."""
 
-    status: str
+    schema: str
+    status: Status
     mode: MoveMode
     max_partial_nodes: int | None
     max_migrations: int | None
@@ -58,7 +61,9 @@ class ToldPlan(msgspec.Struct, frozen=True):
     migrations_lower_bound: int
     jobs_disturbed: int
     jobs_disturbed_lower_bound: int
+    moves: list[dict[str, object]]
     live: bool
+    stopped_first: list[dict[str, object]] = []
     certificate: _PlanProof
     max_jobs_disturbed: int | None = None
     max_per_job_at_once: int | None = None
@@ -68,7 +73,28 @@ class ToldPlan(msgspec.Struct, frozen=True):
     disturbance_lower_bound: int | None = None
     gpus_copied: int | None = None
     interrupted: bool = False
+    frontier_mode: Literal["checkpoint"] | None = None
     frontier: tuple[Point, ...] | None = None
+
+    @property
+    def asked(self) -> Asked:
+        """What was asked for."""
+        return Asked(
+            max_partial_nodes=self.max_partial_nodes,
+            max_migrations=self.max_migrations,
+            max_jobs_disturbed=self.max_jobs_disturbed,
+            max_per_job_at_once=self.max_per_job_at_once,
+            protected=self.protected,
+            weights=self.weights,
+            pool=self.pool,
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether every search came to its end."""
+        met = [(self.jobs_disturbed, self.jobs_disturbed_lower_bound), (self.disturbance, self.disturbance_lower_bound)]
+        met += [(point.migrations, point.lower_bound) for point in self.frontier or ()]
+        return self.status is Status.OPTIMAL and all(attained == bound for attained, bound in met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +156,6 @@ def read_plan(data: object) -> PlanFile:
     if len(proofs) < len(told.certificate.pools):
         raise ResultError("certificate.pools has one pool twice")
     frontier = None if told.certificate.frontier is None else told.certificate.frontier.pools
+    if frontier is not None and told.frontier is None:
+        raise ResultError("certificate.frontier is the evidence for a frontier, and there is none")
     return PlanFile(told, moves, stops, proofs, frontier)

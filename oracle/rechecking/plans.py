@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from compass_core.errors import CompassError
-from oracle.bounds import ArgumentError
+from oracle.bounds import ArgumentError, SolverProof
+from oracle.certificate import Status
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import constrained_problem, contents_by_pool
 from oracle.plans.pool_part import part_of
-from oracle.rechecking.checks import NO_SNAPSHOT, Check, check_certificate, compared, partial_and_empty
+from oracle.plans.result import Plan
+from oracle.rechecking.checks import (
+    BY_SOLVER,
+    NO_SNAPSHOT,
+    Check,
+    check_certificate,
+    check_interrupted,
+    compared,
+    partial_and_empty,
+)
 from oracle.rechecking.enumeration import least_price
 from oracle.rechecking.frontiers import check_frontier
 from oracle.rechecking.plan_bounds import NEVER, PlanBounds, lightest_jobs
 from oracle.rechecking.plan_file import read_plan
 from oracle.replay import replay
+from oracle.snapshots.model import RunningJob, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from oracle.certificate import Certificate
     from oracle.node_classes import NodeContent
     from oracle.rechecking.plan_file import PlanFile
-    from oracle.snapshots.model import Snapshot
 
 _ABOUT = "the certificates are about this cluster"
 
@@ -53,7 +63,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         yield _played(plan, snapshot)
     proofs = list(_proofs(plan))
     yield from proofs
-    yield from _figures(plan)
+    yield from _figures(plan, data, snapshot)
     if any(proof.holds is False for proof in proofs):
         yield Check("the bounds of the plan", holds=False, detail="a certificate they rest on fails")
         return
@@ -67,10 +77,17 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     yield from _PlanClaims(plan, bounds, word, snapshot).checks()
     if plan.told.frontier is not None:
         yield check_frontier(plan)
+    yield from check_interrupted(interrupted=plan.told.interrupted, settled=plan.told.settled)
 
 
-def check_inherent(claim: str, certificate: Certificate) -> Check:
-    """Return whether a certificate of partial nodes proves what it says; a solver's word is tried in small pools."""
+def check_inherent(claim: str, certificate: Certificate) -> Iterator[Check]:
+    """Yield whether a certificate of partial nodes proves what it says; a solver's word is tried in small pools."""
+    yield _inherent(claim, certificate)
+    if isinstance(certificate.argument, SolverProof):
+        yield Check(f"{claim}: {certificate.argument.solver} said so", None, BY_SOLVER)
+
+
+def _inherent(claim: str, certificate: Certificate) -> Check:
     check = check_certificate(claim, certificate)
     if check.holds is not None:
         return check
@@ -86,42 +103,57 @@ def check_inherent(claim: str, certificate: Certificate) -> Check:
 def _proofs(plan: PlanFile) -> Iterator[Check]:
     for pool, proof in plan.proofs.items():
         inherent, migrations = proof.inherent, proof.migrations
-        yield check_inherent(f"pool {pool}: at least {inherent.lower_bound} partial nodes", inherent)
+        yield from check_inherent(f"pool {pool}: at least {inherent.lower_bound} partial nodes", inherent)
         claim = f"at most {migrations.max_partial_nodes} partial nodes take {migrations.lower_bound} migrations or more"
         yield check_certificate(f"pool {pool}: {claim}", migrations)
         if migrations.problem != inherent.problem:
             yield Check(f"pool {pool}: both certificates are about the same pool", holds=False)
 
 
-def _figures(plan: PlanFile) -> Iterator[Check]:
+def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     told = plan.told
-    jobs = {move.job for move in plan.moves}
-    counted: dict[str, object] = {
-        "migrations": len(plan.moves),
-        "jobs_disturbed": len(jobs),
-        "live": not plan.stops,
-        "gpus_copied": sum({(move.job, move.instance): move.gpus for move in plan.moves}.values()),
-        "disturbance": sum(told.weights.get(job, 1) for job in jobs),
-    }
-    stored: dict[str, object] = {
-        "migrations": told.migrations,
-        "jobs_disturbed": told.jobs_disturbed,
-        "live": told.live,
-        "gpus_copied": counted["gpus_copied"] if told.gpus_copied is None else told.gpus_copied,
-        "disturbance": counted["disturbance"] if told.disturbance is None else told.disturbance,
-    }
-    yield compared("the numbers of moves, jobs, stops and GPUs are those of the list", stored, counted)
+    weight = sum(told.weights.get(job, 1) for job in {move.job for move in plan.moves})
+    written = Plan(
+        snapshot=snapshot or _any_snapshot(told.weights),
+        asked=told.asked,
+        mode=told.mode,
+        moves=tuple(sorted(plan.moves)),
+        stops=tuple(sorted(plan.stops)),
+        partial_nodes_before=told.partial_nodes_before,
+        partial_nodes_after=told.partial_nodes_after,
+        empty_nodes_before=told.empty_nodes_before,
+        empty_nodes_after=told.empty_nodes_after,
+        partial_nodes_lower_bound=told.partial_nodes_lower_bound,
+        migrations_lower_bound=told.migrations_lower_bound,
+        jobs_disturbed_lower_bound=told.jobs_disturbed_lower_bound,
+        disturbance=weight,
+        disturbance_lower_bound=told.disturbance_lower_bound or 0,
+        status=told.status,
+        interrupted=told.interrupted,
+        evidence=(),
+    ).to_dict()
+    apart = ("certificate", "frontier", "frontier_mode")
+    stored = {name: value for name, value in cast("dict[str, object]", data).items() if name not in apart}
+    yield compared("the numbers of moves, jobs, stops and GPUs, and all orders, are those of the list", stored, written)
     kept = (
         ("max_migrations", told.max_migrations, told.migrations),
         ("max_jobs_disturbed", told.max_jobs_disturbed, told.jobs_disturbed),
         # A live plan comes as near as live moves do.
         ("max_partial_nodes", None if told.mode is MoveMode.LIVE else told.max_partial_nodes, told.partial_nodes_after),
     )
-    broken = [f"the weight of job {job!r} is {weight}" for job, weight in told.weights.items() if weight < 0]
-    broken += [
+    broken = [
         f"{name} is {limit}, the plan has {has}" for name, limit, has in kept if limit is not None and has > limit
     ]
+    try:
+        told.asked.check(snapshot or _any_snapshot(told.weights))
+    except (CompassError, ValueError) as error:
+        broken.append(str(error))
     yield Check("the plan keeps its limits", not broken, "; ".join(broken))
+
+
+def _any_snapshot(jobs: Iterable[str]) -> Snapshot:
+    """Return what stands for a snapshot where none was given: one in which these jobs run."""
+    return Snapshot.build(nodes=[], jobs=[RunningJob(name=name, instances=()) for name in jobs])
 
 
 def _about(plan: PlanFile, contents: Mapping[str, tuple[NodeContent, ...]]) -> Check:
@@ -182,7 +214,7 @@ class _PlanClaims:
         asked = told.max_partial_nodes if told.mode is MoveMode.LIVE else None
         if asked is not None:
             claim += f", or no more than the {asked} asked for"
-        if bound > told.partial_nodes_after:
+        if not 0 <= bound <= told.partial_nodes_after:
             return Check(claim, holds=False, detail=f"the plan leaves {told.partial_nodes_after}")
         if bound <= max(self._bounds.fewest, asked or 0):
             return self._proved(claim)
@@ -196,7 +228,7 @@ class _PlanClaims:
     def _fewest_moves(self) -> Check:
         told = self._told
         claim = f"at most {self._limit} partial nodes take at least {told.migrations_lower_bound} moves"
-        if told.migrations_lower_bound > told.migrations:
+        if not 0 <= told.migrations_lower_bound <= told.migrations:
             return Check(claim, holds=False, detail=f"the plan has {told.migrations}")
         if told.migrations_lower_bound > 0 and self._limit >= told.partial_nodes_before:
             return Check(claim, holds=False, detail=f"without a move there are {told.partial_nodes_before}")
@@ -215,9 +247,9 @@ class _PlanClaims:
             if attained is None:
                 continue
             claim = f"every plan as good disturbs at least {bound} {what}"
-            if bound > attained:
+            if not 0 <= bound <= attained:
                 yield Check(claim, holds=False, detail=f"the plan disturbs {attained}")
-            elif bound <= 0:
+            elif bound == 0:
                 yield Check(claim)
             elif self._snapshot is None:
                 yield Check(claim, None, NO_SNAPSHOT)
@@ -229,11 +261,11 @@ class _PlanClaims:
 
     def _status(self) -> Check:
         told = self._told
-        claim = f"the status {told.status!r} follows from the bounds"
+        claim = f"the status {told.status.value!r} follows from the bounds"
         reached = told.max_partial_nodes is not None and told.mode is MoveMode.CHECKPOINT
         fewest = reached or told.partial_nodes_after == told.partial_nodes_lower_bound
         settled = fewest and told.migrations == told.migrations_lower_bound
-        follows = told.status == "unknown" or (told.status == "optimal" and settled)
+        follows = told.status is Status.UNKNOWN or settled
         return Check(claim, follows, "" if follows else "they do not meet")
 
     def _proved(self, claim: str) -> Check:

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.moves import MoveError, protect
+from oracle.admission import Placement
+from oracle.certificate import Status
+from oracle.moves import MoveError, MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_after
-from oracle.rechecking.admissions import check_verdict
-from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, convert
-from oracle.rechecking.stored_moves import StoredMoves
-from oracle.rooms.question import AskedJob, Question, jobs_for
+from oracle.queue_admission import Together
+from oracle.rechecking.admissions import STARTS, ToldVerdict, check_verdict
+from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
+from oracle.rechecking.stored_moves import StoredMoves, asked
+from oracle.rooms.question import AskedJob, jobs_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from oracle.rooms.question import Question
     from oracle.snapshots.model import Snapshot
 
 
@@ -27,6 +31,11 @@ class _Job(msgspec.Struct, frozen=True):
     instances: int
     gpus_per_instance: int
     pool: str | None
+
+    @property
+    def asked(self) -> AskedJob:
+        """What is asked about it."""
+        return AskedJob(self.instances, self.gpus_per_instance, self.pool)
 
 
 class _Placement(msgspec.Struct, frozen=True):
@@ -38,23 +47,35 @@ class _Placement(msgspec.Struct, frozen=True):
 class _Together(msgspec.Struct, frozen=True):
     jobs: tuple[str, ...]
     migrations: int
+    moves: list[dict[str, object]]
+    stopped_first: list[dict[str, object]]
     placements: tuple[_Placement, ...]
     most: int
     moves_lower_bound: int
-    status: str
+    status: Status
 
 
-class _Verdict(msgspec.Struct, frozen=True):
+class _Verdict(ToldVerdict, frozen=True, kw_only=True):
     name: str
-    verdict: str
 
 
-class _Queue(msgspec.Struct, frozen=True):
+class _Queue(msgspec.Struct, frozen=True, kw_only=True):
+    schema: str
     jobs: tuple[_Job, ...]
-    passed_over: tuple[dict[str, object], ...]
-    first: dict[str, object] | None
-    together: dict[str, object]
+    passed_over: tuple[_Verdict, ...]
+    first: _Verdict | None
+    together: _Together
     pool: str | None = None
+    mode: MoveMode
+    protected: tuple[str, ...]
+    max_per_job_at_once: int | None = None
+    interrupted: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether every search came to its end."""
+        answers = [*self.passed_over, *([] if self.first is None else [self.first]), self.together]
+        return all(answer.status is Status.OPTIMAL for answer in answers)
 
 
 def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -65,29 +86,32 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     ResultError
         The data have another form.
     """
-    told, question = convert(data, _Queue), convert(data, Question)
+    told = convert(data, _Queue)
+    question = asked(told.mode, told.protected, told.max_per_job_at_once)
     jobs = {job.name: job for job in told.jobs}
     if len(jobs) < len(told.jobs):
         raise ResultError("jobs has one name twice")
-    answers = [*told.passed_over, *([] if told.first is None else [told.first])]
-    verdicts = [convert(answer, _Verdict) for answer in answers]
-    yield _in_order(told, verdicts)
+    yield _in_order(told)
     never: set[str] = set()
-    for answer, verdict in zip(answers, verdicts, strict=True):
+    for verdict in [*told.passed_over, *([] if told.first is None else [told.first])]:
         if verdict.name not in jobs:
             continue
-        job = jobs[verdict.name]
-        asked = AskedJob(job.instances, job.gpus_per_instance, job.pool)
-        checks = list(check_verdict(answer, asked, question, snapshot))
+        checks = list(check_verdict(verdict, jobs[verdict.name].asked, question, snapshot))
         yield from (replace(check, claim=f"{verdict.name}: {check.claim}") for check in checks)
         if any(check.claim.endswith("cannot start") and check.holds for check in checks):
             never.add(verdict.name)
+    if told.first is not None:
+        open_ = [verdict.name for verdict in told.passed_over if verdict.name not in never]
+        detail = f"whether {open_[0]} can rests on a search" if open_ else ""
+        yield Check(f"no job before {told.first.name} can start", None if open_ else True, detail)
+    yield from check_interrupted(interrupted=told.interrupted, settled=told.settled)
     if snapshot is None:
         yield Check("the jobs that start together", None, NO_SNAPSHOT)
         return
-    waiting = jobs_for(snapshot.pending, told.pool)
-    known = [_Job(job.name, job.instances, job.gpus_per_instance, job.pool) for job in waiting]
-    yield Check("the jobs are those that wait in this cluster", known == list(told.jobs))
+    known_pool = told.pool is None or told.pool in snapshot.pools
+    waiting = [(job.name, AskedJob.of(job)) for job in jobs_for(snapshot.pending, told.pool)]
+    known = known_pool and waiting == [(job.name, job.asked) for job in told.jobs]
+    yield Check("the jobs are those that wait in this cluster", known)
     try:
         snapshot = protect(snapshot, question.protected)
     except CompassError as error:
@@ -96,23 +120,24 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     yield from _CheckTogether(told.together, jobs, question, snapshot).checks(len(jobs) - len(never))
 
 
-def _in_order(told: _Queue, verdicts: list[_Verdict]) -> Check:
+def _in_order(told: _Queue) -> Check:
     """Return whether the verdicts are about the first jobs of the queue, up to the first that can start."""
     claim = "the jobs are looked at in queue order, up to the first that can start"
+    verdicts = [*told.passed_over, *([] if told.first is None else [told.first])]
     names = [job.name for job in told.jobs][: len(verdicts)]
     complete = told.first is not None or len(verdicts) == len(told.jobs)
-    starting = [verdict.verdict in {"fits_now", "fits_after"} for verdict in verdicts]
+    starting = [verdict.verdict in STARTS for verdict in verdicts]
     expected = [False] * len(told.passed_over) + [True] * (told.first is not None)
     holds = complete and names == [verdict.name for verdict in verdicts] and starting == expected
     return Check(claim, holds, "" if holds else "they are not")
 
 
 class _CheckTogether:
-    def __init__(self, data: object, jobs: Mapping[str, _Job], question: Question, snapshot: Snapshot) -> None:
-        self._told = convert(data, _Together)
+    def __init__(self, told: _Together, jobs: Mapping[str, _Job], question: Question, snapshot: Snapshot) -> None:
+        self._told = told
         self._jobs = jobs
         self._snapshot = snapshot
-        self._listed = StoredMoves.read(data, question)
+        self._listed = StoredMoves.read(told, question)
 
     def checks(self, possible: int) -> Iterator[Check]:
         """Yield the claims; of the queue no more than `possible` jobs can start even alone."""
@@ -126,14 +151,29 @@ class _CheckTogether:
             known = told.most >= possible
             yield Check(claim, True if known else None, "" if known else "rests on a search")
         claim = f"so many start together after {told.moves_lower_bound} moves at least"
-        if told.moves_lower_bound > told.migrations:
+        if not 0 <= told.moves_lower_bound <= told.migrations:
             yield Check(claim, holds=False, detail=f"{told.migrations} are listed")
         else:
-            known = told.moves_lower_bound <= 0
+            known = told.moves_lower_bound == 0
             yield Check(claim, True if known else None, "" if known else "rests on a search")
-        settled = (len(told.jobs), told.migrations) == (told.most, told.moves_lower_bound)
-        follows = told.status == "unknown" or (told.status == "optimal" and settled)
-        yield Check(f"the status {told.status!r} of the set follows", follows, "" if follows else "bounds do not meet")
+        if not wrong:
+            yield self._written_again()
+
+    def _written_again(self) -> Check:
+        """Return whether the rest is what these jobs, these moves and these bounds are written as."""
+        told = self._told
+        placements = (
+            tuple(Placement(one.instance, one.node) for one in told.placements if one.job == name) for name in told.jobs
+        )
+        written = Together(
+            jobs=told.jobs,
+            order=MoveOrder(moves=tuple(sorted(self._listed.moves)), stops=tuple(sorted(self._listed.stops))),
+            placements=tuple(tuple(sorted(of_job)) for of_job in placements),
+            most=told.most,
+            moves_lower_bound=told.moves_lower_bound,
+        ).to_json()
+        claim = f"the status {told.status.value!r} of the set, the number of moves and all orders follow"
+        return compared(claim, self._listed.data, written)
 
     def _obstacles(self) -> Iterator[str]:
         """Yield what stands against the moves and the placements, the first thing first."""
@@ -141,8 +181,6 @@ class _CheckTogether:
         if [name for name in self._jobs if name in told.jobs] != list(told.jobs):
             yield "the jobs are not of the queue, or not in its order"
             return
-        if len(self._listed.moves) != told.migrations:
-            yield f"{len(self._listed.moves)} moves are listed"
         yield from self._listed.faults()
         wanted = sum(self._jobs[name].instances for name in told.jobs)
         placed = {(one.job, one.instance) for one in told.placements}

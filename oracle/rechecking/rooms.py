@@ -58,6 +58,15 @@ class PoolRoom:
         stored = None if self.evidence is None else self.evidence.most
         return self.instances - 1 if stored is None else stored.bound(rooms, instances, self.gpus)
 
+    def idle(self) -> str:
+        """Return what stored weights were to show and do not; nothing if they do, or if there are none."""
+        evidence = self.evidence
+        if evidence is not None and evidence.most is not None and self.most >= self.instances:
+            return "the weights do not show that it does not fit"
+        if evidence is not None and evidence.moves is not None and self._moves_by_weights() < 2:
+            return "the weights do not show that it takes several moves"
+        return ""
+
     def never(self) -> bool | None:
         """Return whether the job does not fit, whatever is moved; None if that cannot be told."""
         if self.now >= self.instances:

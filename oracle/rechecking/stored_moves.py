@@ -5,29 +5,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from oracle.moves import MoveError, MoveMode
 from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import ResultError
 from oracle.replay import replay
+from oracle.rooms.question import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from oracle.moves import Move, Stop
-    from oracle.rooms.question import Question
     from oracle.snapshots.model import Snapshot
+
+
+def asked(mode: MoveMode, protected: Sequence[str], max_per_job_at_once: int | None) -> Question:
+    """Return what was asked about waiting jobs.
+
+    Raises
+    ------
+    ResultError
+        Nobody can have asked that.
+    """
+    try:
+        return Question.of(mode, protected, max_per_job_at_once)
+    except ValueError as error:
+        raise ResultError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMoves:
-    """What an answer says is to be done before a job starts, and what it was asked."""
+    """What an answer says is to be done before a job starts, and what it was asked.
 
+    Attributes
+    ----------
+    data
+        The answer as it was stored.
+    moves, stops
+        Those in it.
+    question
+        What was asked.
+    """
+
+    data: dict[str, object]
     moves: tuple[Move, ...]
     stops: tuple[Stop, ...]
     question: Question
 
     @classmethod
-    def read(cls, data: object, question: Question) -> StoredMoves:
+    def read(cls, told: msgspec.Struct, question: Question) -> StoredMoves:
         """Return the moves of an answer.
 
         Raises
@@ -35,11 +62,12 @@ class StoredMoves:
         ResultError
             The data have another form.
         """
+        data = msgspec.to_builtins(told)
         try:
             moves, stops = read_moves(data)
         except MoveError as error:
             raise ResultError(str(error)) from error
-        return cls(moves, stops, question)
+        return cls(data, moves, stops, question)
 
     def faults(self) -> Iterator[str]:
         """Yield what was not allowed, wherever the moves are played."""

@@ -38,6 +38,10 @@ class RoomWeights:
     denominator: int
     values: tuple[tuple[int, int], ...] = ()
 
+    def __str__(self) -> str:
+        values = ", ".join(f"{value} for {demand} GPUs" for demand, value in self.values if value)
+        return f"weights {self.denominator} for a new instance" + (f", {values}" if values else "")
+
     def bound(self, rooms: Mapping[int, int], instances: Mapping[int, int], gpus: int) -> int:
         """Return how many new instances fit at most.
 

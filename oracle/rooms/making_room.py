@@ -70,9 +70,7 @@ def make_room(groups: Mapping[Group, Sequence[str]], instances: int, gpus: int, 
     """
     most, weights = most_new(groups, gpus, instances, deadline)
     if most < instances:
-        values = ", ".join(f"{value} for {demand} GPUs" for demand, value in weights.values if value)
-        proof = f"weights {weights.denominator} for a new instance" + (f", {values}" if values else "")
-        return Room(outcome=Outcome.INFEASIBLE, most=most, weights=weights, proof=proof)
+        return Room(outcome=Outcome.INFEASIBLE, most=most, weights=weights, proof=str(weights))
     model = RoomModel({group: len(names) for group, names in groups.items()}, {gpus: instances})
     goal = Row(instances, instances, model.placed(gpus))
     answer = solve_priced(model.program(model.moves, [goal]), deadline)

@@ -88,5 +88,6 @@ class Measurement(Figures):
     """Printed by `sifopt measure -o json`."""
 
     schema: Literal["compass-abs/measure/1"]
+    pool: Annotated[str | None, says("the only pool measured; null for all")]
     pools: Annotated[tuple[Pool, ...], says("the same figures, pool by pool, with certificates")]
     domains: Annotated[Domains | UnsetType, says("with `--hierarchical`: the NVLink domains")] = UNSET

@@ -39,7 +39,7 @@ class Stop(Form):
 
 
 class FrontierPoint(Form):
-    """The fewest migrations for one limit on partial nodes."""
+    """The fewest migrations for one limit on partial nodes, if instances may be stopped first."""
 
     partial_nodes: Annotated[int, says("partial nodes that may be left")]
     migrations: Annotated[int, says("moves: attained")]
@@ -108,6 +108,10 @@ class Plan(Form):
     live: Annotated[bool, says("whether every move goes into space that is free")]
     stopped_first: Annotated[tuple[Stop, ...], says("instances that stop before their destination is free")]
     certificate: Annotated[PlanEvidence, says("the evidence")]
+    frontier_mode: Annotated[
+        Literal["checkpoint"] | UnsetType,
+        says("with `--frontier`: its moves may stop instances first, whatever `mode` is"),
+    ] = UNSET
     frontier: Annotated[tuple[FrontierPoint, ...] | UnsetType, says("with `--frontier`: one point a limit")] = UNSET
 
 
