@@ -198,8 +198,7 @@ def admit(
 def _answer(request: _Request) -> Admission:
     job, contents = request.job, contents_by_pool(request.snapshot)
     if job.pool is not None and job.pool not in contents:
-        known = ", ".join(map(repr, contents)) or "none"
-        return request.verdict(Verdict.CANNOT, f"no node is in a pool named {job.pool!r}; pools: {known}")
+        return request.verdict(Verdict.CANNOT, reason_without_node(job.pool, request.snapshot))
     chosen = contents if job.pool is None else {job.pool: contents[job.pool]}
     cases = [
         _PoolCase(request, nodes, Waiting(job.instances, job.gpus_per_instance, name)) for name, nodes in chosen.items()
@@ -224,7 +223,7 @@ def _best(request: _Request, answers: Sequence[Admission]) -> Admission:
     return replace(
         request.verdict(
             Verdict.UNKNOWN if unknown else Verdict.CANNOT,
-            "; ".join(answer.reason for answer in told) or "the cluster has no node",
+            "; ".join(answer.reason for answer in told) or reason_without_node(None, request.snapshot),
         ),
         proof="; ".join(answer.proof for answer in told if answer.proof),
         lower_bound=min((answer.lower_bound for answer in told), default=0),
@@ -376,6 +375,12 @@ def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
     instances = f"{most} of {waiting.instances} instances of {waiting.gpus} GPUs"
     where = f"the nodes of pool {waiting.pool} that take new ones"
     return f"at most {instances} fit on {where}, however running instances are moved"
+
+
+def reason_without_node(pool: str | None, snapshot: Snapshot) -> str:
+    """Return in words that no node is in the only pool asked about, or that there is none at all."""
+    known = ", ".join(map(repr, snapshot.pools)) or "none"
+    return "the cluster has no node" if pool is None else f"no node is in a pool named {pool!r}; pools: {known}"
 
 
 def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from docs.making.forms import DOCUMENTS
+from docs.making.forms.rechecked import how_rechecked
 from oracle.snapshots.native import NativeSnapshot
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ document may gain keys; those it has keep their names, types and meanings while 
 Conventions: counts are integers, times are seconds, shares are numbers from 0 to 1. *Attained* is what was found and
 anybody can check; *proved* is a bound that nothing can beat. Where the two are equal the status is `optimal`, otherwise
 `unknown`, which claims nothing but the bounds. A key marked *optional* is left out where it has no meaning.
+
+The column *verify* says how `sifopt verify` rechecks a key. *Asked*: it is the question, and every claim is checked as
+an answer to it. *Derived*: it is written again from the snapshot, the moves and the certificates, and any other value
+fails. *Proved*: it is a bound or what attains one, and an argument is recomputed, moves are played, packings are
+counted; what rests on a search or a solver is named. *Named*: it is derived where it can be, and otherwise named as not
+rechecked. A key that is in none of these tables is refused.
 
 The tests hold these tables against what the commands print: no key is missing there, and none is missing here. Each
 document has a JSON Schema of its own in `docs/schemas`. The input format, `compass-abs/snapshot/1`, has
@@ -95,10 +102,12 @@ def _table(info: inspect.StructType) -> Iterator[str]:
         if not field.required:
             kind += ", optional"
         rows.append((field.encode_name, kind, meaning(field.type)))
-    yield "| key | type | meaning |"
-    yield "|---|---|---|"
+    how = how_rechecked(info.cls)
+    yield "| key | type | meaning |" + " verify |" * bool(how)
+    yield "|---|---|---|" + "---|" * bool(how)
     for key, kind, about in rows:
-        yield f"| `{key}` | {kind} | {about} |"
+        rechecked = f" {how[key].value if key in how else 'read'} |" * bool(how)
+        yield f"| `{key}` | {kind} | {about} |{rechecked}"
     yield ""
 
 

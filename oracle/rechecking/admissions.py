@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.admission import PROOF_BY_TOTAL, Admission, Placement, Verdict, reason_not_to_fit, reason_to_fit
+from oracle.admission import (
+    PROOF_BY_TOTAL,
+    Admission,
+    Placement,
+    Verdict,
+    reason_not_to_fit,
+    reason_to_fit,
+    reason_without_node,
+)
 from oracle.certificate import Status
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_after, contents_by_pool
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
-from oracle.rechecking.obstacles import check_blockers
+from oracle.rechecking.obstacles import ToldBlocker, check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
 from oracle.rechecking.stored_moves import StoredMoves, asked
 from oracle.rooms.blockers import Waiting, free_gpus
@@ -50,7 +58,7 @@ class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
     placements: tuple[Placement, ...]
     reason: str
     proof: str
-    blockers: list[dict[str, object]]
+    blockers: tuple[ToldBlocker, ...]
     certificate: _Certificate = _Certificate()
 
 
@@ -225,9 +233,9 @@ class _Verdict:
             placements=tuple(sorted(told.placements)),
             lower_bound=told.lower_bound,
         ).verdict_json()
-        written |= {"blockers": told.blockers, "certificate": msgspec.to_builtins(told.certificate)}
+        apart = ("blockers", "certificate")
         names = ToldVerdict.__struct_fields__
-        stored = {name: value for name, value in self._listed.data.items() if name in names}
+        stored = {name: value for name, value in self._listed.data.items() if name in names and name not in apart}
         return compared(
             f"the status {told.status.value!r}, the number of moves and their order follow", stored, written
         )
@@ -240,6 +248,8 @@ class _Verdict:
             return reason_to_fit(min(room.now, room.instances), _waiting(told.pool, room), len(self._listed.moves))
         if told.verdict is not Verdict.CANNOT:
             return None
+        if not self._rooms:
+            return reason_without_node(self._job.pool, self._snapshot)
         said = (
             reason_not_to_fit(_waiting(pool, room), free_gpus(room.contents), room.most)
             for pool, room in self._rooms.items()
@@ -249,7 +259,7 @@ class _Verdict:
 
     def _proof(self) -> str | None:
         """Return what is said to prove the verdict; None where that is a search or a solver."""
-        if self._told.verdict is Verdict.FITS_NOW:
+        if self._told.verdict is Verdict.FITS_NOW or (self._told.verdict is Verdict.UNKNOWN and not self._told.proof):
             return ""
         if self._told.verdict is not Verdict.CANNOT:
             return None
@@ -271,6 +281,6 @@ def _waiting(pool: str, room: PoolRoom) -> Waiting:
 
 def _in_words(what: str, told: str, derived: str | None) -> Check:
     claim = f"the {what} in words"
-    if derived is not None:
-        return Check(claim, told == derived, "" if told == derived else f"it is: {derived or 'none'}")
-    return Check(claim, None if told else True, "words are not read" if told else "")
+    if derived is None:
+        return Check(claim, None, "words are not read")
+    return Check(claim, told == derived, "" if told == derived else f"it is: {derived or 'none'}")

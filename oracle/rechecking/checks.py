@@ -83,7 +83,7 @@ def check_certificate(claim: str, certificate: Certificate | MigrationCertificat
 def compared(claim: str, told: object, derived: object) -> Check:
     """Return whether what was told is what was derived, all of it, naming the first place where it is not.
 
-    What was told may lack keys, as older files do; their form says which. It may have none besides.
+    What was told may lack keys of its own, as older files do, but none deeper down; and it may have none besides.
     """
     wrong = _difference(told, derived, "")
     return Check(claim, not wrong, wrong)
@@ -97,7 +97,8 @@ def _difference(told: object, derived: object, path: str) -> str:
             wrong = _difference(value, known[name], place) if name in known else f"there is no {place}"
             if wrong:
                 return wrong
-        return ""
+        missing = next((name for name in known if path and name not in told), None)
+        return "" if missing is None else f"{path} lacks {missing}"
     if isinstance(told, list | tuple) and isinstance(derived, list | tuple):
         items, others = cast("Sequence[object]", told), cast("Sequence[object]", derived)
         if len(items) != len(others):

@@ -17,7 +17,7 @@ from oracle.rechecking.checks import Check, compared
 from oracle.rechecking.enumeration import MAX_STEPS, least_price
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from oracle.exact import PoolOptimum
     from oracle.node_classes import NodeContent
@@ -137,7 +137,6 @@ def joint_by_trying(workload: Workload) -> JointOptimum | None:
     inside = _counted(dict(enumerate(workload.inside, start=1)))
     most = min(workload.panels_left, sum(workload.inside))
     steps = MAX_STEPS // (most + 1)
-
     fewest = least_price(
         [(panel, workload.panels_left)], inside, lambda kind, load: int(kind.is_partial(load)), max_steps=steps
     )
@@ -146,13 +145,7 @@ def joint_by_trying(workload: Workload) -> JointOptimum | None:
         return None
     best: tuple[int, int] | None = None
     for opened in range(least_open, most + 1):
-        # Every panel in use, and as few partial ones as there can be: an empty one would cost more than all these.
-        price = least_price(
-            [(panel, opened)],
-            inside,
-            lambda kind, load, empty=opened + 1: kind.is_partial(load) + empty * (not load),
-            max_steps=steps,
-        )
+        price = least_price([(panel, opened)], inside, _all_in_use(opened), max_steps=steps)
         demands = dict(enumerate(workload.whole, start=1))
         demands[1] = demands.get(1, 0) + opened
         domains = least_price(
@@ -166,6 +159,15 @@ def joint_by_trying(workload: Workload) -> JointOptimum | None:
         if price == fewest and (best is None or (domains, opened) < best):
             best = domains, opened
     return None if best is None else JointOptimum(partial_panels=fewest, partial_domains=best[0], open_panels=best[1])
+
+
+def _all_in_use(panels: int) -> Callable[[NodeClass, int], int]:
+    """Return a price of 1 for a partial panel, and of more than that of all panels for an empty one."""
+
+    def price(kind: NodeClass, load: int) -> int:
+        return int(kind.is_partial(load)) if load else panels + 1
+
+    return price
 
 
 def _counted(demands: Mapping[int, int]) -> list[tuple[int, int]]:

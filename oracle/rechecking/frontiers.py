@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from oracle.bounds import ArgumentError
 from oracle.evidence import CertificateError
 from oracle.node_classes import count_partial
@@ -25,7 +27,7 @@ def check_frontier(plan: PlanFile) -> Check:
     claim = f"the {len(points)} points of the frontier of {FRONTIER_MODE.value} moves"
     if plan.frontier is None:
         return Check(claim, None, "they bring no evidence")
-    if told.frontier_mode is None and told.mode is not FRONTIER_MODE:
+    if told.frontier_mode is UNSET and told.mode is not FRONTIER_MODE:
         return Check(claim, None, f"whether they are of {told.mode.value} moves is not said")
     return _attained_and_proved(plan, points, plan.frontier, claim)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from oracle.certificate import Certificate, Status
 from oracle.evidence import CertificateError
@@ -62,7 +63,7 @@ class _Measurement(_Figures, kw_only=True):
     schema: str
     pool: str | None = None
     pools: tuple[_Pool, ...]
-    domains: ToldDomains | None = None
+    domains: ToldDomains | UnsetType = UNSET
 
 
 class _Optima:
@@ -119,7 +120,7 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
     )
     stored = {name: value for name, value in cast("dict[str, object]", data).items() if name != "domains"}
     yield compared("the figures are those of this cluster and these certificates", stored, measured.to_dict())
-    if told.domains is not None:
+    if told.domains is not UNSET:
         yield from check_domains(told.domains, snapshot, told.pool)
 
 

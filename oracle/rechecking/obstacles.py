@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from oracle.rechecking.checks import Check, ResultError
+from oracle.rechecking.checks import Check
 from oracle.rooms.blockers import Blocker, BlockerKind, Waiting, find_blockers
 
 if TYPE_CHECKING:
@@ -24,8 +24,34 @@ _MAX_STEPS = 20_000
 _LIFTED = {BlockerKind.CORDON, BlockerKind.IMMOVABLE}
 
 
+class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is said to stand in the way."""
+
+    kind: BlockerKind
+    gpus: int
+    pool: str
+    node: str | None = None
+    job: str | None = None
+    instance: int | None = None
+    alone: bool
+    text: str
+
+    @property
+    def blocker(self) -> Blocker:
+        """The same without the words."""
+        return Blocker(
+            kind=self.kind,
+            gpus=self.gpus,
+            pool=self.pool,
+            node=self.node,
+            job=self.job,
+            instance=self.instance,
+            alone=self.alone,
+        )
+
+
 def check_blockers(
-    stored: Sequence[dict[str, object]], rooms: Mapping[str, PoolRoom], snapshot: Snapshot, *, all_: bool
+    stored: Sequence[ToldBlocker], rooms: Mapping[str, PoolRoom], snapshot: Snapshot, *, all_: bool
 ) -> Iterator[Check]:
     """Yield whether what stands in the way does.
 
@@ -39,16 +65,11 @@ def check_blockers(
         The cluster, what is protected being immovable.
     all_
         Whether all plain shortages have to be named: they are if the job cannot start.
-
-    Raises
-    ------
-    ResultError
-        A blocker has another form.
     """
     if not stored and not all_:
         return
-    blockers = [_read(data) for data in stored]
-    wrong = [data for data, blocker in zip(stored, blockers, strict=True) if blocker.to_json() != data]
+    blockers = [told.blocker for told in stored]
+    wrong = [told.text for told in stored if told.text != str(told.blocker)]
     told = Counter(blocker for blocker in blockers if blocker.kind not in _LIFTED)
     counted = Counter(
         blocker
@@ -58,7 +79,7 @@ def check_blockers(
     claim = "the shortages are those of this cluster"
     holds = not wrong and (told == counted if all_ else told <= counted)
     other = next(iter((told - counted) or (counted - told)), None)
-    yield Check(claim, holds, "" if holds else f"{wrong[0].get('text') if wrong else other}")
+    yield Check(claim, holds, "" if holds else f"{wrong[0] if wrong else other}")
     lifted = [blocker for blocker in blockers if blocker.kind in _LIFTED]
     if lifted:
         yield _restrictions(lifted, rooms, snapshot)
@@ -111,10 +132,3 @@ def _without(blockers: Sequence[Blocker], contents: Sequence[NodeContent]) -> tu
             movable = tuple(sorted((*node.movable, blocker.gpus), reverse=True))
             nodes[node.name] = replace(node, immovable=tuple(stuck), movable=movable)
     return tuple(nodes.values())
-
-
-def _read(data: dict[str, object]) -> Blocker:
-    try:
-        return msgspec.convert(data, Blocker)
-    except msgspec.ValidationError as error:
-        raise ResultError(f"blockers: {error}") from error

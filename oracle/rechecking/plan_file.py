@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from oracle.certificate import Certificate, Status
 from oracle.evidence import CertificateError
@@ -40,7 +41,7 @@ class _FrontierProof(msgspec.Struct):
 
 class _PlanProof(msgspec.Struct):
     pools: tuple[_PoolProof, ...]
-    frontier: _FrontierProof | None = None
+    frontier: _FrontierProof | UnsetType = UNSET
 
 
 class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +74,8 @@ class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
     disturbance_lower_bound: int | None = None
     gpus_copied: int | None = None
     interrupted: bool = False
-    frontier_mode: Literal["checkpoint"] | None = None
-    frontier: tuple[Point, ...] | None = None
+    frontier_mode: Literal["checkpoint"] | UnsetType = UNSET
+    frontier: tuple[Point, ...] | UnsetType = UNSET
 
     @property
     def asked(self) -> Asked:
@@ -155,7 +156,7 @@ def read_plan(data: object) -> PlanFile:
         raise ResultError(str(error)) from error
     if len(proofs) < len(told.certificate.pools):
         raise ResultError("certificate.pools has one pool twice")
-    frontier = None if told.certificate.frontier is None else told.certificate.frontier.pools
-    if frontier is not None and told.frontier is None:
+    frontier = None if told.certificate.frontier is UNSET else told.certificate.frontier.pools
+    if frontier is not None and told.frontier is UNSET:
         raise ResultError("certificate.frontier is the evidence for a frontier, and there is none")
     return PlanFile(told, moves, stops, proofs, frontier)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from msgspec import UNSET
+
 from compass_core.errors import CompassError
 from oracle.bounds import ArgumentError, SolverProof
 from oracle.certificate import Status
@@ -75,7 +77,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         return
     word = next((proof.detail for proof in proofs if proof.holds is None), "")
     yield from _PlanClaims(plan, bounds, word, snapshot).checks()
-    if plan.told.frontier is not None:
+    if plan.told.frontier is not UNSET:
         yield check_frontier(plan)
     yield from check_interrupted(interrupted=plan.told.interrupted, settled=plan.told.settled)
 

@@ -22,7 +22,6 @@ from oracle.rooms.question import AskedJob, jobs_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oracle.rooms.question import Question
     from oracle.snapshots.model import Snapshot
 
 
@@ -74,8 +73,13 @@ class _Queue(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether every search came to its end."""
-        answers = [*self.passed_over, *([] if self.first is None else [self.first]), self.together]
-        return all(answer.status is Status.OPTIMAL for answer in answers)
+        statuses = [self.together.status, *(verdict.status for verdict in self.verdicts)]
+        return all(status is Status.OPTIMAL for status in statuses)
+
+    @property
+    def verdicts(self) -> list[_Verdict]:
+        """Those on single jobs."""
+        return [*self.passed_over, *([] if self.first is None else [self.first])]
 
 
 def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -89,11 +93,12 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     told = convert(data, _Queue)
     question = asked(told.mode, told.protected, told.max_per_job_at_once)
     jobs = {job.name: job for job in told.jobs}
+    together = StoredMoves.read(told.together, question)
     if len(jobs) < len(told.jobs):
         raise ResultError("jobs has one name twice")
     yield _in_order(told)
     never: set[str] = set()
-    for verdict in [*told.passed_over, *([] if told.first is None else [told.first])]:
+    for verdict in told.verdicts:
         if verdict.name not in jobs:
             continue
         checks = list(check_verdict(verdict, jobs[verdict.name].asked, question, snapshot))
@@ -117,13 +122,13 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     except CompassError as error:
         yield Check("the jobs start together", holds=False, detail=str(error))
         return
-    yield from _CheckTogether(told.together, jobs, question, snapshot).checks(len(jobs) - len(never))
+    yield from _CheckTogether(told.together, together, jobs, snapshot).checks(len(jobs) - len(never))
 
 
 def _in_order(told: _Queue) -> Check:
     """Return whether the verdicts are about the first jobs of the queue, up to the first that can start."""
     claim = "the jobs are looked at in queue order, up to the first that can start"
-    verdicts = [*told.passed_over, *([] if told.first is None else [told.first])]
+    verdicts = told.verdicts
     names = [job.name for job in told.jobs][: len(verdicts)]
     complete = told.first is not None or len(verdicts) == len(told.jobs)
     starting = [verdict.verdict in STARTS for verdict in verdicts]
@@ -133,11 +138,11 @@ def _in_order(told: _Queue) -> Check:
 
 
 class _CheckTogether:
-    def __init__(self, told: _Together, jobs: Mapping[str, _Job], question: Question, snapshot: Snapshot) -> None:
+    def __init__(self, told: _Together, listed: StoredMoves, jobs: Mapping[str, _Job], snapshot: Snapshot) -> None:
         self._told = told
         self._jobs = jobs
         self._snapshot = snapshot
-        self._listed = StoredMoves.read(told, question)
+        self._listed = listed
 
     def checks(self, possible: int) -> Iterator[Check]:
         """Yield the claims; of the queue no more than `possible` jobs can start even alone."""
