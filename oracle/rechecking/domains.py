@@ -136,6 +136,8 @@ def joint_by_trying(workload: Workload) -> JointOptimum | None:
     panel, whole = NodeClass(size, 0, size), NodeClass(domain, 0, domain)
     inside = _counted(dict(enumerate(workload.inside, start=1)))
     most = min(workload.panels_left, sum(workload.inside))
+    if most < 0:
+        return None
     steps = MAX_STEPS // (most + 1)
     fewest = least_price(
         [(panel, workload.panels_left)], inside, lambda kind, load: int(kind.is_partial(load)), max_steps=steps

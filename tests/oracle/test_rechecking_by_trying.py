@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import pytest
 
@@ -10,6 +11,7 @@ from oracle.node_classes import NodeClass, contents_by_pool
 from oracle.rechecking.enumeration import fits_within, least_price
 from oracle.rechecking.live_reach import count_partial, fewest_moves, nodes_of
 from oracle.rechecking.measurements import most_empty
+from oracle.rechecking.plan_bounds import lightest_jobs
 from oracle.rechecking.rooms import check_weights
 from oracle.rooms.bound import RoomWeights
 from oracle.rooms.evidence import RoomEvidence
@@ -99,6 +101,27 @@ def test_what_are_no_weights(weights: MoveWeights) -> None:
 def test_what_are_no_weights_of_room(weights: RoomWeights) -> None:
     assert check_weights(RoomEvidence(pool="a", most=weights))
     assert not check_weights(RoomEvidence(pool="a", most=RoomWeights(1, ((2, 1),)), moves=MoveWeights(1, 0)))
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_lightest_jobs_of_every_choice(*, weighed: bool) -> None:
+    rng = random.Random(13)
+    for _ in range(60):
+        snapshot = random_world(rng).snapshot()
+        pool_of = {node.name: node.pool for node in snapshot.nodes}
+        pools = rng.sample(snapshot.pools, rng.randint(1, len(snapshot.pools)))
+        weights = {job.name: rng.randint(0, 4) for job in snapshot.jobs if rng.random() < 0.8}
+        movable = {
+            job.name: sum(one.movable and pool_of[one.node] in pools for one in job.instances) for job in snapshot.jobs
+        }
+        for instances in range(1, sum(movable.values()) + 1):
+            least = min(
+                sum(weights.get(name, 1) if weighed else 1 for name in chosen)
+                for size in range(len(movable) + 1)
+                for chosen in combinations(movable, size)
+                if sum(movable[name] for name in chosen) >= instances
+            )
+            assert lightest_jobs(snapshot, pools, weights if weighed else None, instances) == least
 
 
 def test_least_price_of_all_packings() -> None:

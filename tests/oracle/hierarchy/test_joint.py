@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from oracle.exact import InfeasibleError, UndecidedError, WorkloadError
 from oracle.hierarchy import Workload, joint_optimum
+from oracle.rechecking.domains import joint_by_trying
 from tests.oracle.hierarchy.every_arrangement import pairs
 
 
@@ -45,6 +46,15 @@ def test_best_of_every_arrangement(workload: Workload, panel_weight: int, domain
     least = min(panel_weight * panels + domain_weight * domains for panels, domains in every)
     assert panel_weight * weighed.partial_panels + domain_weight * weighed.partial_domains == least
     assert (weighed.partial_panels, weighed.partial_domains) in every
+
+
+@given(workloads())
+def test_what_is_tried_again_is_the_best_of_every_arrangement(workload: Workload) -> None:
+    every = every_pair(workload)
+    tried = joint_by_trying(workload)
+    if tried is not None:
+        assert (tried.partial_panels, tried.partial_domains) == min(every)
+        assert tried == joint_optimum(workload)
 
 
 @given(st.integers(1, 5), st.integers(0, 8), st.integers(0, 2), st.integers(2, 5), st.integers(0, 3))
