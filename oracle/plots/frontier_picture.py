@@ -59,7 +59,7 @@ def plot_frontier(points: Sequence[Point], path: Path) -> None:
     ordered = sorted(points, key=lambda point: (point.migrations, -point.partial_nodes))
     first, last = ordered[0], ordered[-1]
     title = f"Φ {first.partial_nodes:,} → {last.partial_nodes:,} with {count(last.migrations, 'migration')}"
-    text = "The fewest partial nodes that can be reached, against the number of migrations."
+    text = "The fewest partial nodes that can be reached, against the migrations; these may stop instances first."
     drawing = Drawing(800, title, text)
     drawing.text(MARGIN, 34, title, size=18, weight="bold")
     drawing.text(MARGIN, 54, text, size=12, fill=FAINT)

@@ -189,9 +189,11 @@ class TestJson:
         data = measure(TestPools.TWO).to_dict()
         assert data["schema"] == "compass-abs/measure/1"
         assert set(CONTRACT) <= data.keys()
+        assert data["pool"] is None
+        assert measure(TestPools.TWO, pool="x").to_dict()["pool"] == "x"
         for pool in cast("list[dict[str, object]]", data["pools"]):
             assert set(CONTRACT) <= pool.keys()
-            assert pool.keys() - data.keys() == {"pool", "certificate", "ideal_certificate"}
+            assert pool.keys() - data.keys() == {"certificate", "ideal_certificate"}
         assert (data["status"], data["instances"], data["overcommitted"]) == ("optimal", {"4": 3}, [])
 
     def test_certificates_survive_the_file(self) -> None:

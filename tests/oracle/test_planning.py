@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -12,10 +13,12 @@ import oracle
 import oracle.choosing.choice_search
 from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
+from oracle.evidence import CertificateError
 from oracle.exact import InfeasibleError
 from oracle.measurement import measure
+from oracle.node_classes import PlacedProblem, count_partial
 from oracle.planning import plan
-from oracle.rechecking import recheck
+from oracle.rechecking import ResultError, recheck
 from oracle.replay import replay
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle.small_pools import clusters, snapshot_of
@@ -168,6 +171,22 @@ def test_small_clusters(seed: int) -> None:
         holds(live, snapshot)
 
 
+def test_a_frontier_is_attained_by_its_plans_or_not_at_all() -> None:
+    """Where no plan reaches as few partial nodes, there is no number that could stand for its migrations."""
+    found = plan(TWO_POOLS)
+    for evidence, pool in zip(found.frontier().evidence, found.evidence, strict=True):
+        placed, fewest = PlacedProblem(pool.migrations.problem, pool.migrations.present), pool.inherent.partial_nodes
+        today = count_partial(placed.problem, placed.current)
+        costs = evidence.attained(placed, fewest)
+        assert costs is not None
+        assert len(costs) == today - fewest + 1
+        assert costs[-1] == 0
+        if fewest < today:
+            with pytest.raises(CertificateError, match="no stored plan"):
+                replace(evidence, plans=()).attained(placed, fewest)
+        assert replace(evidence, plans=None).attained(placed, fewest) is None
+
+
 class TestRecheck:
     """A plan with one figure changed is refused."""
 
@@ -183,13 +202,17 @@ class TestRecheck:
             ("migrations_lower_bound", 5),
             ("jobs_disturbed", 3),
             ("live", False),
-            ("status", "perfect"),
         ],
     )
     def test_a_changed_figure(self, key: str, value: object) -> None:
         data = plan(TWO_POOLS).to_dict()
         assert data[key] != value
         assert any(check.holds is False for check in recheck({**data, key: value}, TWO_POOLS))
+
+    @pytest.mark.parametrize("key", ["status", "mode"])
+    def test_a_word_that_is_none(self, key: str) -> None:
+        with pytest.raises(ResultError, match="perfect"):
+            recheck({**plan(TWO_POOLS).to_dict(), key: "perfect"}, TWO_POOLS)
 
     @pytest.mark.parametrize(("key", "value"), [("from", "b"), ("to", "d"), ("gpus", 8), ("job", "x"), ("step", 0)])
     def test_a_changed_move(self, key: str, value: object) -> None:
