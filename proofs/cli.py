@@ -14,6 +14,7 @@ import msgspec
 from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError
 from oracle.cli.completion import SHELLS, completion_script
 from oracle.cli.program import Program
+from oracle.safe_text import printable_json
 from proofs import record
 from proofs.claim import Claim, Effort, Finding
 from proofs.claims_page import page
@@ -220,7 +221,7 @@ def _words(finding: Finding) -> str:
 
 def _json(settled: Sequence[Settled]) -> str:
     rows = [_row(one) for one in settled]
-    return msgspec.json.format(msgspec.json.encode(Document(claims=rows)), indent=2).decode() + "\n"
+    return printable_json(msgspec.json.format(msgspec.json.encode(Document(claims=rows)), indent=2).decode() + "\n")
 
 
 def _row(settled: Settled) -> Row:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import printable, skipped_notes
+from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import draw
 from oracle.cli.words import count, listed
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import printable
 from oracle.cli.tables import Column, Screen, draw
 from oracle.cli.words import at_least, inherent
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import printable, skipped_notes
+from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
 from oracle.cli.words import count
 from oracle.plans.pool_part import part_of
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from compass_core.errors import CompassError
-from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError, printable
+from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError
 from oracle.cli.completion import completion_command
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from oracle.cli.command import printable
+from oracle.safe_text import printable
 
 
 class Progress:

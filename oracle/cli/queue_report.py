@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from oracle.cli import admission_report
 from oracle.cli.admission_report import proof, verdict
-from oracle.cli.command import printable, skipped_notes
+from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
 from oracle.cli.words import count, listed
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

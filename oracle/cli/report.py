@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.certificate import Status
-from oracle.cli.command import printable, skipped_notes
+from oracle.cli.command import skipped_notes
 from oracle.cli.tables import Column, Screen, draw
 from oracle.cli.words import at_least, count, inherent, listed
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oracle.cli.command import printable
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

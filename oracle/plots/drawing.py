@@ -5,6 +5,8 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET  # written with, never read with
 from typing import TYPE_CHECKING, TypeAlias
 
+from oracle.safe_text import printable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +35,7 @@ class Drawing:
         attributes = {"xmlns": "http://www.w3.org/2000/svg", "font-family": _FONT, "fill": INK, "role": "img"}
         self.root = ET.Element("svg", attributes)
         self.tooltip(self.root, title)
-        ET.SubElement(self.root, "desc").text = _legal(description)
+        ET.SubElement(self.root, "desc").text = printable(description)
         ET.SubElement(self.root, "rect", {"width": "100%", "height": "100%", "fill": "#FFFFFF"})
 
     def hatching(self) -> None:
@@ -51,7 +53,7 @@ class Drawing:
     @staticmethod
     def tooltip(parent: ET.Element, text: str) -> None:
         """Say what an element is; viewers show it when the pointer is on it."""
-        ET.SubElement(parent, "title").text = _legal(text)
+        ET.SubElement(parent, "title").text = printable(text)
 
     @staticmethod
     def rect(parent: ET.Element, box: Box, attributes: dict[str, str]) -> None:
@@ -90,7 +92,7 @@ class Drawing:
         attributes = {"x": number(x), "y": number(y), "font-size": number(size), "fill": fill}
         attributes |= {"font-weight": weight} if weight != "normal" else {}
         attributes |= {"text-anchor": anchor} if anchor != "start" else {}
-        ET.SubElement(self.root if parent is None else parent, "text", attributes).text = _legal(text)
+        ET.SubElement(self.root if parent is None else parent, "text", attributes).text = printable(text)
 
     def write(self, path: Path, height: float) -> None:
         """Write the drawing, so many pixels high, to a file."""
@@ -103,15 +105,6 @@ class Drawing:
 def number(value: float) -> str:
     """Return a number with at most two decimals, the same on every machine."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _legal(text: str) -> str:
-    """Return the text with what XML cannot hold, even escaped, replaced."""
-    return "".join(char if _is_legal(ord(char)) else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
-def _is_legal(code: int) -> bool:
-    return (code >= 0x20 and not 0xD800 <= code <= 0xDFFF and code not in {0xFFFE, 0xFFFF}) or code in {0x9, 0xA, 0xD}
 
 
 def shortened(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from oracle.safe_text import printable_json
 from oracle.snapshots.document import decode_json
 from oracle.snapshots.model import (
     DEFAULT_POOL,
@@ -168,7 +169,8 @@ def write_native(snapshot: Snapshot) -> str:
         ],
     }
     head = f'"schema": {_compact(SCHEMA)}'
-    return "{" + ",\n ".join([head, *(_section(name, items) for name, items in sections.items())]) + "}\n"
+    text = "{" + ",\n ".join([head, *(_section(name, items) for name, items in sections.items())]) + "}\n"
+    return printable_json(text)
 
 
 def native_json_schema() -> dict[str, object]:

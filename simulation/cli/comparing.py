@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import Command, Outcome, UsageError
 from oracle.cli.values import positive_number, seconds, whole_number
+from oracle.safe_text import csv_text, json_text
 from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
 from simulation.demand import nodes_for, peak_demand
 from simulation.engine import QueueOrder, ReplayOptions, replay
@@ -107,7 +105,7 @@ def _outcome(options: ReplayArguments, *, single: bool) -> Outcome:
 
         return Outcome(text=report(comparison, lines, Screen.of_stdout()))
     entries = [_entry(result, comparison, loaded.trace, options) for result in comparison.results]
-    text = _csv(entries) if options.output == "csv" else json.dumps(entries[0] if single else entries, indent=2) + "\n"
+    text = _csv(entries) if options.output == "csv" else json_text(entries[0] if single else entries)
     # A bad row is said without asking: what is printed is not about the whole trace.
     notes = lines if options.verbose or loaded.report.bad else []
     return Outcome(text=text, notes=tuple(notes), for_machines=True)
@@ -129,18 +127,8 @@ def _entry(result: ReplayResult, comparison: Comparison, trace: Trace, options: 
 
 
 def _csv(entries: Sequence[dict[str, object]]) -> str:
-    text = io.StringIO()
     names = [name for name in entries[0] if name != "schema"]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_cell(entry[name]) for name in names] for entry in entries)
-    return text.getvalue()
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return csv_text([names, *([entry[name] for name in names] for entry in entries)])
 
 
 def scheduler_names(text: str) -> tuple[str, ...]:

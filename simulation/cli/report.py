@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import printable
 from oracle.cli.tables import Column, Screen, draw
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

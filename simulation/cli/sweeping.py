@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import Command, Outcome, UsageError
 from oracle.cli.values import positive_number, seconds, whole_number
+from oracle.safe_text import csv_text, json_text
 from simulation.cli.comparing import COMPARED, scheduler_names, share
 from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
 from simulation.schedulers.registry import ALIASES, SCHEDULERS
@@ -139,7 +137,7 @@ def _outcome(
             "seed": options.seed,
             "schedulers": summary,
         }
-        return Outcome(text=json.dumps(data, indent=2) + "\n", notes=notes, for_machines=True)
+        return Outcome(text=json_text(data), notes=notes, for_machines=True)
     from oracle.cli.tables import Screen  # noqa: PLC0415 - rich is for those who want a table
     from simulation.cli.report import sweep_report  # noqa: PLC0415 - as above
 
@@ -147,11 +145,8 @@ def _outcome(
 
 
 def _csv(rows: list[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    names = list(rows[0])
+    return csv_text([names, *([row[name] for name in names] for row in rows)])
 
 
 def _schedulers(text: str) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from compass_core import CompassError
+from oracle.safe_text import csv_text, printable
 from simulation.sweep.cells import Cell
 
 if TYPE_CHECKING:
@@ -109,11 +108,7 @@ def number(row: Row, column: str) -> float:
 
 def table_of(finding: Finding) -> str:
     """Return the table as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(finding.columns)
-    writer.writerows([written(value) for value in row] for row in finding.rows)
-    return text.getvalue()
+    return csv_text([finding.columns, *finding.rows], digits=_DIGITS)
 
 
 def written(value: Value) -> str:
@@ -123,8 +118,8 @@ def written(value: Value) -> str:
 
 def caption_of(finding: Finding, command: str, sources: Sequence[str]) -> str:
     """Return what stands under the picture: what it shows, where it comes from, and the command that makes it."""
-    sentences = " ".join((*finding.notes, *sources))
-    return f"**{finding.title}** {finding.paper}. {sentences}\n\n```sh\n{command}\n```\n"
+    sentences = printable(" ".join((*finding.notes, *sources)))
+    return f"**{finding.title}** {finding.paper}. {sentences}\n\n```sh\n{printable(command)}\n```\n"
 
 
 def make_folder(folder: Path) -> None:

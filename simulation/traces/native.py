@@ -5,10 +5,9 @@ Times are seconds, submissions from any origin (day 0 starts at 0). `pool` may b
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
+from oracle.safe_text import csv_name, csv_text
 from simulation.jobs import TraceError
 from simulation.traces.formats import CsvFormat
 from simulation.traces.rows import MAX_GPUS, Draft, Exclusion, instances, name_of, number, seconds, whole
@@ -50,26 +49,29 @@ def _reader(columns: Columns, _: ReadOptions) -> RowReader:
 def write_trace(trace: Trace) -> str:
     """Return the trace in the format of this module; reading it gives the same jobs again.
 
+    Names come back as `csv_name` shows them: what steers a terminal as an escape, a formula behind an apostrophe.
+
     Raises
     ------
     TraceError
-        A name of a job or a pool that is empty or has line ends in it, which the format cannot hold.
+        A name of a job or a pool that is empty or has line ends in it, which the format cannot hold, or two that are
+        shown alike.
     """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*COLUMNS, POOL))
+    rows: list[tuple[object, ...]] = [(*COLUMNS, POOL)]
+    shown_as: dict[str, str] = {}
     for job in trace:
         for name in (job.name, "none" if job.pool is None else job.pool):
             if not name or "\n" in name or "\r" in name:
                 raise TraceError(f"job {job.name!r}: expected the name of a job or a pool on one line, got {name!r}")
-        row = (job.name, _shown(job.submit_s), _shown(job.duration_s), job.instances, job.gpus, job.pool or "")
-        writer.writerow(row)
-    return text.getvalue()
+        if (other := shown_as.setdefault(csv_name(job.name), job.name)) != job.name:
+            raise TraceError(f"job {job.name!r}: expected a name that is written unlike that of job {other!r}")
+        rows.append((job.name, _shown(job.submit_s), _shown(job.duration_s), job.instances, job.gpus, job.pool))
+    return csv_text(rows)
 
 
-def _shown(time_s: float) -> str:
-    # repr is the shortest text that reads back as the same float.
-    return repr(int(time_s) if time_s == int(time_s) else float(time_s))
+def _shown(time_s: float) -> float:
+    # Written as the shortest text that reads back as the same float.
+    return int(time_s) if time_s == int(time_s) else float(time_s)
 
 
 NATIVE = CsvFormat(name="native", title="the format of compass-abs", columns=COLUMNS, reader=_reader)

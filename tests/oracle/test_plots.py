@@ -191,7 +191,7 @@ class TestPlan:
         name = NASTY if place == "node" else "a"
         snapshot = Snapshot.build(nodes=[node(name)], jobs=[job(NASTY if place == "job" else "x", (name, 1))])
         found = "\n".join(titles(picture(tmp_path, snapshot)))
-        assert "<job> & \"quotes\" 'of' ]]> \N{REPLACEMENT CHARACTER}" in found
+        assert "<job> & \"quotes\" 'of' ]]> \\x00\\x1b\\ud800" in found
         assert "日本" in found
 
     def test_long_names_end_as_they_end_and_stand_whole_in_the_tooltip(self, tmp_path: Path) -> None:

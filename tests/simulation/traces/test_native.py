@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle.safe_text import csv_name
 from simulation.jobs import Trace, TraceError, TraceJob
 from simulation.traces import load_trace, write_trace
 
@@ -36,7 +38,15 @@ def traces(draw: st.DrawFn) -> Trace:
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, trace: Trace) -> None:
     path = tmp_path_factory.getbasetemp() / "round-trip.csv"
     path.write_text(write_trace(trace), encoding="utf-8", newline="")
-    assert load_trace(path, strict=True).trace.jobs == trace.jobs
+    shown = (
+        replace(job, name=csv_name(job.name), pool=None if job.pool is None else csv_name(job.pool)) for job in trace
+    )
+    assert load_trace(path, strict=True).trace.jobs == tuple(shown)
+
+
+def test_names_that_would_be_written_alike() -> None:
+    with pytest.raises(TraceError, match="expected a name that is written unlike that of job "):
+        write_trace(Trace((TraceJob("a\x1b", 0, 1, 1, 1), TraceJob("a\\x1b", 0, 1, 1, 1))))
 
 
 def test_what_is_written() -> None:
