@@ -5,7 +5,6 @@ Without a job the question is asked of all that wait in the snapshot.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.solving import solve
 from oracle.cli.values import Once, demand
 from oracle.cli.words import count
-from oracle.snapshots.loader import load_snapshot
+from oracle.safe_text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,9 +39,7 @@ class AdmitOptions(MoveOptions):
 
 def admit_from(options: AdmitOptions) -> Outcome:
     """Return the verdict on one job, or on those that wait, in the form asked for."""
-    snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
-    )
+    snapshot = options.load()
     return _one(snapshot, options, options.job) if options.job is not None else _queue(snapshot, options)
 
 
@@ -138,7 +135,7 @@ def _as_json(
     data: dict[str, object], snapshot: Snapshot, options: AdmitOptions, notes: Sequence[str], status: ExitStatus
 ) -> Outcome:
     left_out = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else []
-    text = json.dumps(data, indent=2) + "\n"
+    text = json_text(data)
     return Outcome(text=text, notes=(*notes, *left_out), status=status, for_machines=True)
 
 

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn, get_args
 
+from oracle.cli.values import size
 from oracle.snapshots.detection import Format
+from oracle.snapshots.document import read_document
+from oracle.snapshots.loader import load_snapshot
+from oracle.snapshots.source import COSTLY, MAX_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from oracle.snapshots.model import Skipped
+    from oracle.snapshots.document import Document
+    from oracle.snapshots.model import Skipped, Snapshot
 
 EXIT_STATUS_HELP = """exit status:
   0  done
@@ -79,6 +84,22 @@ class SnapshotOptions(argparse.Namespace):
     resources: list[str] | None
     pool_label: str | None
     verbose: bool
+    max_input: int
+
+    def load(self, *, domain_label: str | None = None) -> Snapshot:
+        """Return the snapshot that is asked about."""
+        return load_snapshot(
+            *self.snapshots,
+            format=self.format,
+            resources=self.resources,
+            pool_label=self.pool_label,
+            domain_label=domain_label,
+            max_input=self.max_input,
+        )
+
+    def read_result(self, source: str) -> Document:
+        """Return a stored result, of which less is read than of a snapshot: what it holds is not known before."""
+        return read_document(source, max_input=self.max_input // COSTLY)
 
 
 def add_snapshot_arguments(parser: Parser, *, optional: bool = False) -> None:
@@ -120,17 +141,20 @@ def add_reader_arguments(parser: Parser) -> None:
         help="what makes a pool. Kubernetes: the value of this node label (default: nvidia.com/gpu.product). "
         "Slurm: type, the type of the GPUs (the default), or partition",
     )
+    add_input_argument(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help="list what was left out, and why")
 
 
-def printable(text: str) -> str:
-    """Return `text` with what could steer a terminal or break a line written as an escape.
-
-    Names in a snapshot are whatever somebody wrote into it.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def add_input_argument(parser: Parser) -> None:
+    """Declare how much is read of a file."""
+    parser.add_argument(
+        "--max-input",
+        metavar="SIZE",
+        type=size,
+        default=MAX_INPUT,
+        help=f"read and unpack at most SIZE of each file, such as 500M or 4G (default: {MAX_INPUT >> 30}G); a "
+        "sixteenth of it if it is YAML or a stored result",
+    )
 
 
 def skipped_notes(skipped: Sequence[Skipped], *, verbose: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from oracle.cli.command import (
@@ -13,7 +12,7 @@ from oracle.cli.command import (
     add_snapshot_arguments,
     skipped_notes,
 )
-from oracle.snapshots.loader import load_snapshot
+from oracle.safe_text import json_text
 from oracle.snapshots.native import native_json_schema, write_native
 
 if TYPE_CHECKING:
@@ -30,20 +29,14 @@ class ConvertOptions(SnapshotOptions):
 
 def convert(options: ConvertOptions) -> Outcome:
     """Return the snapshot in the native format; what its reader left out goes to the notes."""
-    snapshot = load_snapshot(
-        *options.snapshots,
-        format=options.format,
-        resources=options.resources,
-        pool_label=options.pool_label,
-        domain_label=options.domain_label,
-    )
+    snapshot = options.load(domain_label=options.domain_label)
     notes = skipped_notes(snapshot.skipped, verbose=options.verbose)
     return Outcome(text=write_native(snapshot), notes=tuple(notes), for_machines=True)
 
 
 def schema() -> Outcome:
     """Return the JSON Schema of the native format."""
-    return Outcome(text=json.dumps(native_json_schema(), indent=2) + "\n", for_machines=True)
+    return Outcome(text=json_text(native_json_schema()), for_machines=True)
 
 
 def _run_convert(parser: Parser, arguments: Sequence[str]) -> Outcome:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from typing import TYPE_CHECKING, Literal
 
 from oracle.certificate import Status
@@ -22,7 +19,7 @@ from oracle.cli.solving import solve
 from oracle.cli.values import seconds
 from oracle.hierarchy import measure_domains
 from oracle.measurement import measure
-from oracle.snapshots.loader import load_snapshot
+from oracle.safe_text import csv_text, json_text
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
@@ -68,13 +65,7 @@ class MeasureOptions(SnapshotOptions):
 
 def measure_snapshot(options: MeasureOptions) -> Outcome:
     """Return the measurement in the form asked for."""
-    snapshot = load_snapshot(
-        *options.snapshots,
-        format=options.format,
-        resources=options.resources,
-        pool_label=options.pool_label,
-        domain_label=options.domain_label,
-    )
+    snapshot = options.load(domain_label=options.domain_label)
     solved = solve(lambda tell: _measured(snapshot, options, tell))
     measurement, domains = solved.value
     measured = [measurement] if domains is None else [measurement, domains.measurement]
@@ -120,22 +111,17 @@ def _json(measurement: Measurement, domains: DomainMeasurement | None) -> str:
     data = measurement.to_dict()
     if domains is not None:
         data["domains"] = domains.to_dict()
-    return json.dumps(data, indent=2) + "\n"
+    return json_text(data)
 
 
 def _csv(measurement: Measurement) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("scope", "pool", *CSV_FIGURES))
-    for pool in measurement.pools:
-        writer.writerow(("pool", pool.pool, *_csv_values(pool)))
-    writer.writerow(("total", "", *_csv_values(measurement)))
-    return text.getvalue()
+    pools = (("pool", pool.pool, *_csv_values(pool)) for pool in measurement.pools)
+    return csv_text([("scope", "pool", *CSV_FIGURES), *pools, ("total", "", *_csv_values(measurement))])
 
 
-def _csv_values(figures: Figures) -> list[str]:
+def _csv_values(figures: Figures) -> list[object]:
     data = figures.to_dict() | {"overcommitted": len(figures.overcommitted)}
-    return [str(data[name]).lower() if isinstance(data[name], bool) else str(data[name]) for name in CSV_FIGURES]
+    return [data[name] for name in CSV_FIGURES]
 
 
 def _add_arguments(parser: Parser) -> None:

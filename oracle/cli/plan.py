@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from oracle.cli.resume import resume_plan
 from oracle.cli.solving import solve
 from oracle.cli.values import weight, whole_number
 from oracle.cli.words import count
-from oracle.snapshots.loader import load_snapshot
+from oracle.safe_text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,9 +41,7 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
     """Return the plan in the form asked for."""
     from oracle.exact import UndecidedError  # noqa: PLC0415 - numpy and the searches are for those who plan
 
-    snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
-    )
+    snapshot = options.load()
     try:
         solved = solve(lambda tell: _found(snapshot, options, tell))
     except UndecidedError as error:
@@ -104,7 +101,7 @@ def _interrupted(found: Plan) -> Iterator[str]:
 
 def _text(found: Plan, frontier: PlanFrontier | None, snapshot: Snapshot, options: PlanOptions) -> str:
     if options.output == "json":
-        return json.dumps(found.to_dict(frontier), indent=2) + "\n"
+        return json_text(found.to_dict(frontier))
     from oracle.cli.plan_report import report  # noqa: PLC0415 - rich is for those who want a table
     from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
 

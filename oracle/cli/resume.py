@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, cast
 
-from oracle.cli.command import ExitStatus, Outcome, printable, skipped_notes
+from oracle.cli.command import ExitStatus, Outcome, skipped_notes
 from oracle.cli.words import count
-from oracle.snapshots.document import decode_json, read_document
-from oracle.snapshots.loader import load_snapshot
+from oracle.safe_text import json_text, printable
+from oracle.snapshots.document import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +26,7 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
     from oracle.plans.resumption import read_plan, resume  # noqa: PLC0415 - as above
 
-    document = read_document(stored)
+    document = options.read_result(stored)
     data = decode_json(document, object)
     if (schema := _schema(data)) not in _RESUMABLE:
         raise document.error("", f"expected a plan or an admission, got the schema {schema!r}")
@@ -35,9 +34,7 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
         plan = read_plan(data)
     except MoveError as error:
         raise document.error("", str(error)) from error
-    snapshot = load_snapshot(
-        *options.snapshots, format=options.format, resources=options.resources, pool_label=options.pool_label
-    )
+    snapshot = options.load()
     limit = options.max_per_job_at_once if options.max_per_job_at_once is not None else plan.max_per_job_at_once
     # What the plan protected may have ended since; what is named now must be there.
     spared = protect(protect(snapshot, plan.protected, strict=False), options.protected or ())
@@ -67,7 +64,7 @@ def _json(left: Resumption, plan: StoredPlan) -> str:
         "done": [move.to_json() for move in left.done],
         "gone": [move.to_json() for move in left.gone],
     }
-    return json.dumps(found, indent=2) + "\n"
+    return json_text(found)
 
 
 def _table(left: Resumption, plan: StoredPlan, *, verbose: bool) -> str:

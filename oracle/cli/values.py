@@ -35,6 +35,14 @@ def positive_number(text: str) -> int:
     return _cut(text)
 
 
+def size(text: str) -> int:
+    """Return a number of bytes, from a text such as 500M; the units are powers of 1024."""
+    match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
+    if match is None or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"expected a number of bytes, 1 or more, such as 500M or 4G, got {text!r}")
+    return int(match[1]) << 10 * "KMGT".find(match[2].upper()) + 10 if match[2] else int(match[1])
+
+
 def demand(text: str) -> tuple[int, int]:
     """Return the instances of a job and the GPUs of each, from a text such as 2x4."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})", text, re.ASCII)

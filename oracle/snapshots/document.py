@@ -2,70 +2,123 @@
 
 from __future__ import annotations
 
-import gzip
+import json
 import re
-import sys
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 import yaml
 from yaml.constructor import ConstructorError
 
 from oracle.snapshots.model import SnapshotError, shown
+from oracle.snapshots.source import COSTLY, MAX_INPUT, STANDARD_INPUT, InputError, read_bytes, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 T = TypeVar("T")
 
-STANDARD_INPUT = "-"
-_GZIP_MAGIC = b"\x1f\x8b"
+# Enough for a cluster of jobs of one instance each, as densely written as can be.
+_BYTES_AN_ARRAY = 32
+
+_JSON = re.compile(rb"\s*[{\[]")
 _TRAILING = re.compile(r"trailing characters \(byte (?P<byte>[0-9]+)\)")
 _AT_PATH = re.compile(r"^(?P<problem>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The content of one input and the name to call it by in messages."""
+    """The content of one input, the name to call it by in messages, and how many bytes it was allowed."""
 
     name: str
     content: bytes
+    max_input: int = field(default=MAX_INPUT, compare=False)
 
     def error(self, path: str, problem: str) -> SnapshotError:
         """Return the error for `problem` at `path` inside this document."""
         return SnapshotError(f"{self.name}: {path}" if path else self.name, problem)
 
 
-def read_document(source: str | Path) -> Document:
+def read_document(source: str | Path, *, max_input: int = MAX_INPUT) -> Document:
     """Return the content of a file, or of standard input for ``-``; gzip is unpacked, whatever the name.
+
+    JSON has every key of an object once: programs differ in which of two they read.
+
+    Parameters
+    ----------
+    source
+        What is read.
+    max_input
+        Bytes at most, unpacked.
 
     Raises
     ------
     SnapshotError
-        The file cannot be read, or is damaged gzip.
+        The file cannot be read, is damaged gzip, too large, or JSON with a key twice in one object.
     """
     name = "standard input" if source == STANDARD_INPUT else str(source)
     try:
-        content = _read_standard_input() if source == STANDARD_INPUT else Path(source).read_bytes()
-    except OSError as error:
-        raise SnapshotError(name, f"cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # a name no file can have, such as one with a NUL
-        raise SnapshotError(name, f"cannot be read: {error}") from error
-    if content.startswith(_GZIP_MAGIC):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise SnapshotError(name, f"damaged gzip: {error}") from error
-    return Document(name, content.removeprefix(b"\xef\xbb\xbf"))
+        content = read_bytes(source, max_input)
+    except InputError as error:
+        raise SnapshotError(name, str(error)) from error
+    document = Document(name, content.removeprefix(b"\xef\xbb\xbf"), max_input)
+    if _JSON.match(document.content):
+        _check_keys(document)
+    return document
 
 
-def _read_standard_input() -> bytes:
-    if sys.stdin is None:  # the caller closed it
-        raise OSError("it is closed")
-    return sys.stdin.buffer.read()
+def _check_keys(document: Document) -> None:
+    """Refuse JSON in which a key is there twice. Of what is no JSON nothing is said: its decoder says it better."""
+    # An array of three characters takes the memory of sixty: few bytes each mean that it is no snapshot.
+    if document.content.count(b"[") * _BYTES_AN_ARRAY > document.max_input:
+        raise document.error("", str(too_large(document.max_input, f"(an array counts {_BYTES_AN_ARRAY} bytes)")))
+
+    any_twice = False
+
+    def unique(pairs: list[tuple[str, object]]) -> _Twice | None:
+        nonlocal any_twice
+        if len(dict(pairs)) < len(pairs):
+            any_twice = True
+            counts = Counter(name for name, _ in pairs)
+            return _Twice(next(name for name, count in counts.items() if count > 1))
+        if not any_twice:
+            return None
+        inside = ((name, _twice_in(value)) for name, value in pairs)
+        return next((_Twice(found.key, f".{name}{found.path}") for name, found in inside if found is not None), None)
+
+    # msgspec cannot be asked. The standard library's decoder takes no longer for this than all the rest of reading.
+    try:
+        found = _twice_in(
+            json.loads(document.content.decode(), object_pairs_hook=unique, parse_int=_nothing, parse_float=_nothing)
+        )
+    except RecursionError as error:
+        raise document.error("", "nested too deep") from error
+    except ValueError:
+        return
+    if found is not None:
+        raise document.error(found.path.removeprefix("."), f"the key {shown(found.key)} is there twice, expected once")
+
+
+@dataclass(frozen=True, slots=True)
+class _Twice:
+    """Stands for an object in which a key is there twice, or for one around it."""
+
+    key: str
+    path: str = ""
+
+
+def _twice_in(value: object) -> _Twice | None:
+    if isinstance(value, list):
+        inside = ((i, _twice_in(item)) for i, item in enumerate(cast("list[object]", value)))
+        return next((_Twice(found.key, f"[{i}]{found.path}") for i, found in inside if found is not None), None)
+    return value if isinstance(value, _Twice) else None
+
+
+def _nothing(_: str) -> None:
+    """Stand for a number: its value is not asked for, and one of many digits would take long to convert."""
 
 
 def decode_json(document: Document, type_: type[T]) -> T:
@@ -99,6 +152,9 @@ def decode_yaml(document: Document) -> list[object]:
         Malformed YAML, text that is not UTF-8, nesting too deep, a tag that JSON has no value for, or a value that its
         tag does not allow.
     """
+    if len(document.content) > document.max_input // COSTLY:
+        problem = str(too_large(document.max_input // COSTLY, "of YAML, which takes far more memory than JSON"))
+        raise document.error("", problem)
     try:
         text = document.content.decode("utf-8")
         return list(_yaml_documents(text))
@@ -182,8 +238,16 @@ class _JsonLikeLoader(_SafeLoader):
         return super().construct_object(node, deep)  # pyright: ignore[reportUnknownMemberType]  # half typed stubs
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse ``<<`` as a key, where others merge another mapping into this one: it would be lost in silence."""
+        """Refuse a key that is there twice, of which one would be lost in silence.
+
+        So would ``<<`` be, where others merge another mapping into this one.
+        """
+        keys: set[tuple[str, str]] = set()
         for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in keys:
+                    raise ConstructorError(None, None, f"the key {shown(key.value)} is there twice", key.start_mark)
+                keys.add((key.tag, key.value))
             if key.tag == _TAG + "merge":
                 raise ConstructorError(None, None, "merge keys (<<) are not accepted", key.start_mark)
 

@@ -14,11 +14,10 @@ from typing import cast
 
 from ClusterShell.RangeSet import RangeSet  # pyright: ignore[reportMissingTypeStubs]  # it ships none
 
-from oracle.snapshots.model import shown
+from oracle.snapshots.model import MAX_NODES, shown
 
-# Slurm refuses longer lists than 64 Ki hosts a range; sixteen such ranges are more nodes than any cluster has. Without
-# a limit ten characters of input could fill any memory.
-MAX_HOSTS = 1_048_576
+# Slurm refuses longer lists than 64 Ki hosts a range. Without a limit ten characters of input could fill any memory.
+MAX_HOSTS = MAX_NODES
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _ELEMENT = re.compile(r"(?:[A-Za-z0-9._-]|\[[^\[\]]*\])+")

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.detection import Format, detect
-from oracle.snapshots.document import STANDARD_INPUT, read_document
+from oracle.snapshots.document import read_document
 from oracle.snapshots.kubernetes import KubernetesOptions, read_kubernetes
 from oracle.snapshots.model import Snapshot, SnapshotError, shown
 from oracle.snapshots.native import read_native
 from oracle.snapshots.slurm import SlurmOptions, read_slurm
+from oracle.snapshots.source import MAX_INPUT, STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,7 @@ def load_snapshot(
     resources: Iterable[str] | None = None,
     pool_label: str | None = None,
     domain_label: str | None = None,
+    max_input: int = MAX_INPUT,
 ) -> Snapshot:
     """Return the snapshot that the given files make up together.
 
@@ -46,6 +48,8 @@ def load_snapshot(
     domain_label
         Kubernetes only: the node label whose value is the node's NVLink domain (``"nvidia.com/gpu.clique"`` if left
         out).
+    max_input
+        Bytes at most of each file, unpacked; of YAML a sixteenth of it.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def load_snapshot(
         raise SnapshotError("", "expected at least one snapshot file")
     if sum(source == STANDARD_INPUT for source in sources) > 1:
         raise SnapshotError("", "standard input can be only one of the parts of a snapshot")
-    documents = [read_document(source) for source in sources]
+    documents = [read_document(source, max_input=max_input) for source in sources]
     found = format or _common_format(documents)
     if domain_label is None:
         return _READERS[found](documents, resources, pool_label)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compass_core.errors import CompassError
+from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +22,12 @@ DEFAULT_POOL = "default"
 # scale-up domain sold as one node has 72 GPUs, and time-sliced devices are counted in tens a GPU.
 MAX_GPUS_PER_NODE = 1024
 
+# Nodes of a cluster at most: no scheduler is built for a tenth of them. A snapshot has a line for each, but a range of
+# names or a certificate states a number, and what it states must not fill the memory.
+MAX_NODES = 1 << 20
+
+# Quantities of Kubernetes and counts of Slurm are integers of 64 bits.
+MAX_COUNT = (1 << 63) - 1
 
 # No message is longer than this, whatever stands in the input; ours are far shorter.
 _LONGEST_PATH = 400
@@ -49,8 +56,7 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 def _on_a_line(text: str, limit: int) -> str:
-    if not text.isprintable():
-        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    text = printable(text)
     # The end says what was expected, so that it is the middle that goes.
     end = limit // 3
     return text if len(text) <= limit else f"{text[: limit - end]} ... {text[-end:]}"
@@ -153,12 +159,12 @@ class Snapshot:
         for p, waiting in enumerate(snapshot.pending):
             if waiting.pool is not None:
                 _check_not_empty(f"pending[{p}].pool", waiting.pool, "pool")
-            if waiting.instances < 1:
-                problem = f"expected at least 1 instance, got {shown(waiting.instances)}"
+            # People do ask for what no cluster has, and wait for ever; but not for more than their scheduler can count.
+            if not 1 <= waiting.instances <= MAX_COUNT:
+                problem = f"expected 1 to {MAX_COUNT} instances, got {shown(waiting.instances)}"
                 raise SnapshotError(f"pending[{p}].instances", problem)
-            # No upper limit here: people do ask for what no node has, and wait for ever.
-            if waiting.gpus_per_instance < 1:
-                problem = f"expected a demand of at least 1 GPU, got {shown(waiting.gpus_per_instance)}"
+            if not 1 <= waiting.gpus_per_instance <= MAX_COUNT:
+                problem = f"expected a demand of 1 to {MAX_COUNT} GPUs, got {shown(waiting.gpus_per_instance)}"
                 raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
         return snapshot
 

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from oracle.cli.command import add_input_argument
 from simulation.jobs import TraceError
 from simulation.traces.detection import FORMAT_NAMES
 from simulation.traces.formats import ReadOptions
@@ -34,6 +35,7 @@ class TraceOptions(argparse.Namespace):
     shape: str
     fractions: str
     strict: bool
+    max_input: int
     pool: list[str] | None
     days: tuple[int, int] | None
     demand: frozenset[int] | None
@@ -70,6 +72,7 @@ def add_trace_arguments(parser: Parser) -> None:
         help="what becomes of jobs that ask for a part of a GPU (default: leave-out)",
     )
     reading.add_argument("--strict", action="store_true", help="refuse a trace with a bad row, instead of listing it")
+    add_input_argument(parser)
     choosing = parser.add_argument_group("choosing jobs")
     choosing.add_argument("--pool", metavar="P", action="append", help="jobs of this pool; may be given several times")
     choosing.add_argument("--days", metavar="A-B", type=_days, help="jobs submitted on days A to B, counted from 0")
@@ -92,7 +95,13 @@ def load(options: TraceOptions, *, all_days: bool = False) -> tuple[LoadedTrace,
     reading = ReadOptions(
         shape=next(rule for rule in ShapeRule if rule.label == options.shape), fractions=Fractions(options.fractions)
     )
-    loaded = load_trace(*options.traces, format=options.trace_format, options=reading, strict=options.strict)
+    loaded = load_trace(
+        *options.traces,
+        format=options.trace_format,
+        options=reading,
+        strict=options.strict,
+        max_input=options.max_input,
+    )
     selection = Selection(
         pools=None if options.pool is None else frozenset(options.pool),
         days=None if all_days else options.days,

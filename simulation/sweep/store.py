@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
+from oracle.snapshots.document import decode_json, read_document
+from oracle.snapshots.model import SnapshotError
 from simulation.metrics import ReplayResult
 from simulation.sweep.cells import SweepError
 
@@ -112,8 +114,8 @@ def open_store(folder: Path, trace: str, assumptions: Assumptions) -> Store:
 
 def _check(path: Path, wanted: Mapping[str, object]) -> None:
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        found: object = decode_json(read_document(path), object)
+    except SnapshotError:
         found = None
     if not isinstance(found, dict):
         raise SweepError(f"{path}: not the description of a sweep, expected a JSON object")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from oracle.snapshots.model import shown
+from oracle.snapshots.source import MAX_INPUT
 from simulation.jobs import Trace, TraceError, TraceJob
 from simulation.traces.detection import FORMAT_NAMES
 from simulation.traces.formats import ReadOptions
@@ -46,6 +47,7 @@ def load_trace(
     format: str | None = None,  # noqa: A002 - as `oracle.load_snapshot` calls it
     options: ReadOptions | None = None,
     strict: bool = False,
+    max_input: int = MAX_INPUT,
 ) -> LoadedTrace:
     """Return the trace that the given files make up together.
 
@@ -60,6 +62,8 @@ def load_trace(
         How (w, g) is told and what becomes of parts of a GPU.
     strict
         Refuse the first bad row, instead of listing it in the report. Rows left out by a rule are not bad.
+    max_input
+        Bytes at most of each file, unpacked.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def load_trace(
         raise TraceError(f"no trace format {format!r}; expected one of {', '.join(FORMAT_NAMES)}")
     if sum(source == "-" for source in sources) > 1:
         raise TraceError("standard input can be only one of the files of a trace")
-    parts = sort_parts([read_source(source) for source in sources], format)
+    parts = sort_parts([read_source(source, max_input) for source in sources], format)
     rows = _Rows(strict=strict)
     reading = options or ReadOptions()
     if isinstance(parts.jobs, CsvJobs):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from oracle.snapshots.document import Document, read_document
 from oracle.snapshots.model import SnapshotError, shown
+from oracle.snapshots.source import MAX_INPUT
 from simulation.jobs import TraceError
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
 
 
-def read_source(source: str | Path) -> Document:
+def read_source(source: str | Path, max_input: int = MAX_INPUT) -> Document:
     """Return the content of a file, or of standard input for ``-``; gzip is unpacked and a BOM removed.
 
     Raises
     ------
     TraceError
-        The file cannot be read, is damaged, empty, or a tar archive.
+        The file cannot be read, is damaged, empty, too large, or a tar archive.
     """
     try:
-        document = read_document(source)
+        document = read_document(source, max_input=max_input)
     except SnapshotError as error:
         raise TraceError(str(error)) from error
     if not document.content.strip():

@@ -197,7 +197,7 @@ def _touched(item: _Item) -> int | None:
         return 0
     if not _PER_DEVICE.fullmatch(item.detail):
         return None
-    return sum(int(used) > 0 for used in _FRACTION.findall(item.detail))
+    return sum(bool(match[1].strip("0")) for match in _FRACTION.finditer(item.detail))
 
 
 def _sum_known(first: int | None, second: int | None) -> int | None:

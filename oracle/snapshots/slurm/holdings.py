@@ -73,7 +73,8 @@ def holding_of(job: JobRecord, capacity: Mapping[str, int]) -> Holding:
     doubts = tuple(doubt for devices in by_node.values() for doubt in devices.doubts)
     # The resources of an ending job may name more nodes than those where it still ends. A node that it is not done with
     # says so itself, and then counts as holding what no job accounts for.
-    return Holding(by_node={h: devices for h, devices in by_node.items() if not nodes or h in nodes}, doubts=doubts)
+    known = set(nodes)
+    return Holding(by_node={h: devices for h, devices in by_node.items() if not known or h in known}, doubts=doubts)
 
 
 def _listed(job: JobRecord, nodes: tuple[str, ...]) -> dict[str, Devices]:

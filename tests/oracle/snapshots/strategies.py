@@ -47,7 +47,7 @@ def _jobs(draw: st.DrawFn, name: str, nodes: list[str]) -> RunningJob:
 def _pending(draw: st.DrawFn, name: str) -> PendingJob:
     return PendingJob(
         name=name,
-        instances=draw(st.integers(1, 10**20)),
-        gpus_per_instance=draw(st.integers(1, 10**20)),
+        instances=draw(st.integers(1, 2**63 - 1)),
+        gpus_per_instance=draw(st.integers(1, 2**63 - 1)),
         pool=draw(st.none() | POOLS),
     )

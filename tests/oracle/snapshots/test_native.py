@@ -155,11 +155,11 @@ REFUSALS: list[tuple[object, str]] = [
     ),
     (
         cluster(pending=[{"name": "w", "gpus_per_instance": 1, "instances": 0}]),
-        "cluster.json: pending[0].instances: expected at least 1 instance, got 0",
+        "cluster.json: pending[0].instances: expected 1 to 9223372036854775807 instances, got 0",
     ),
     (
         cluster(pending=[{"name": "w", "gpus_per_instance": -4}]),
-        "cluster.json: pending[0].gpus_per_instance: expected a demand of at least 1 GPU, got -4",
+        "cluster.json: pending[0].gpus_per_instance: expected a demand of 1 to 9223372036854775807 GPUs, got -4",
     ),
     ([], "cluster.json: Expected 'object', got 'array'"),
 ]

@@ -395,11 +395,18 @@ class TestPhillyLog:
         assert [row.place.number for row in loaded.report.bad] == [2, 3, 4, 5, 6]
         assert str(loaded.report.bad[0].place).endswith("cluster_job_log: item 2")
 
-    @pytest.mark.parametrize("content", ['{"jobs": []}', "[1, 2", "[" * 100_000])
-    def test_no_log(self, tmp_path: Path, content: str) -> None:
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            ('{"jobs": []}', "expected a JSON array of jobs"),
+            ("[1, 2", "expected a JSON array of jobs"),
+            ("[" * 100_000, "nested too deep"),
+        ],
+    )
+    def test_no_log(self, tmp_path: Path, content: str, expected: str) -> None:
         path = tmp_path / "cluster_job_log"
         path.write_text(content)
-        with pytest.raises(TraceError, match="expected a JSON array of jobs") as caught:
+        with pytest.raises(TraceError, match=expected) as caught:
             load_trace(path)
         assert "\n" not in str(caught.value)
 
