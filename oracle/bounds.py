@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from oracle.interruption import break_off_if_requested
 from oracle.node_classes import MAX_LOAD
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def load_bound(problem: PackingProblem) -> int:
     reachable = 1  # bit t: the classes so far can hold exactly t movable GPUs
     mask = (1 << (total + 1)) - 1
     for kind, nodes in zip(problem.classes, problem.nodes, strict=True):
+        break_off_if_requested()
         loads = _possible_loads(kind, packable)
         clean = [load for load in loads if not kind.is_partial(load)]
         forced += 0 if clean else nodes
@@ -137,6 +139,7 @@ def tree_bound(problem: PackingProblem, tree: Tree) -> int:
     bounds: list[int] = []
     pending: list[tuple[Tree, tuple[Cut, ...]]] = [(tree, ())]
     while pending:
+        break_off_if_requested()
         node, cuts = pending.pop()
         if isinstance(node, Weights):
             bounds.append(weights_bound(problem, node, cuts))
@@ -170,6 +173,7 @@ def weights_bound(problem: PackingProblem, weights: Weights, cuts: Sequence[Cut]
     prices = _Prices(weights, cuts)
     free = _best_values(problem.demands, values, room=max((kind.room for kind in problem.classes), default=0))
     for c, (kind, nodes) in enumerate(zip(problem.classes, problem.nodes, strict=True)):
+        break_off_if_requested()
         bound += nodes * min(prices.of(c, kind, load, value) for load, value in _choices(kind, values, free))
     return -(-bound // weights.denominator)
 
@@ -212,6 +216,7 @@ def _best_values(
     """
     best = {0: 0}
     for demand, count in items:
+        break_off_if_requested()
         after: dict[int, int] = {}
         value = values.get(demand, 0)
         for load, worth in best.items():
@@ -273,5 +278,6 @@ def _shift(sums: int, load: int, mask: int) -> int:
 def _union(sets: Iterable[int]) -> int:
     union = 0
     for bits in sets:
+        break_off_if_requested()
         union |= bits
     return union

@@ -10,12 +10,28 @@ import msgspec
 
 from compass_core.errors import CompassError
 from oracle.bounds import ArgumentError, SolverProof
+from oracle.snapshots.model import MAX_NODES, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Self
+
+    from oracle.node_classes import PackingProblem
 
 A = TypeVar("A")
 T = TypeVar("T")
+
+
+def check_size(nodes: Iterable[int]) -> None:
+    """Check the numbers of nodes that somebody states: memory in proportion to them is used later.
+
+    Raises
+    ------
+    CertificateError
+        They are more together than a cluster has.
+    """
+    if (total := sum(nodes)) > MAX_NODES:
+        raise CertificateError(f"expected certificates about {MAX_NODES} nodes at most, got {shown(total)}")
 
 
 class CertificateError(CompassError):
@@ -64,6 +80,8 @@ class Evidence(ABC, Generic[A]):
     ----------
     SCHEMA
         What the form in JSON is called.
+    problem
+        What it is about.
     lower_bound
         Exactly what `argument` gives.
     argument
@@ -76,6 +94,7 @@ class Evidence(ABC, Generic[A]):
 
     SCHEMA: ClassVar[str]
 
+    problem: PackingProblem
     lower_bound: int
     argument: A
     status: Status
@@ -127,17 +146,19 @@ class Evidence(ABC, Generic[A]):
         Raises
         ------
         CertificateError
-            The data has another form; the message names the place.
+            The data has another form, or is about more nodes than a cluster has; the message names the place.
         """
         if not isinstance(data, dict) or cast("dict[object, object]", data).get("schema") != cls.SCHEMA:
             raise CertificateError(f"expected an object with the schema {cls.SCHEMA!r}")
         fields = {name: value for name, value in cast("dict[str, object]", data).items() if name != "schema"}
         try:
-            return read_whole(fields, cls)
+            found = read_whole(fields, cls)
         except msgspec.ValidationError as error:
             raise CertificateError(str(error)) from error
         except RecursionError as error:
             raise CertificateError("the branch tree is nested too deep") from error
+        check_size(found.problem.nodes)
+        return found
 
     def _claimed(self) -> int:
         """Return the lower bound that the argument proves, or that a solver claims."""

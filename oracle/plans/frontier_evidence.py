@@ -13,6 +13,7 @@ import numpy as np
 
 from oracle.bounds import SolverProof
 from oracle.evidence import CertificateError
+from oracle.interruption import break_off_if_requested
 from oracle.migration_certificate import Changes, MigrationCertificate, check_changes
 from oracle.node_classes import PlacedProblem, count_partial
 from oracle.plans.shared_limits import MAX_ARGUMENTS, PoolCosts, cheapest_sums
@@ -69,6 +70,7 @@ class PoolFrontier:
         today = count_partial(placed.problem, placed.current)
         least = {today: 0}
         for plan in self.plans:
+            break_off_if_requested()
             partial, migrations = check_changes(placed.problem, placed.current, plan)
             limit = max(partial, fewest)
             least[limit] = min(migrations, least.get(limit, migrations))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from oracle.interruption import break_off_if_requested
 from oracle.node_classes import PlacedProblem, count_partial
 from oracle.transport.bounds import MigrationBranch, MigrationWeights, PricedNodes, leaves
 
@@ -80,8 +81,10 @@ class PoolCosts:
             The argument does not match the problem.
         """
         nodes = [PricedNodes(self.placed, leaf) for leaf in leaves(argument)]
-        limits = range(self.fewest, self.fewest + len(self.least))
-        proved = np.array([min(_MOST, *(one.bound(limit) for one in nodes)) for limit in limits], np.int64)
+        proved = np.full(len(self.least), _MOST)
+        for i, limit in enumerate(range(self.fewest, self.fewest + len(self.least))):
+            break_off_if_requested()
+            proved[i] = min(_MOST, *(one.bound(limit) for one in nodes))
         # What a larger limit takes a smaller one does too.
         proved = np.maximum.accumulate(proved[::-1])[::-1]
         return PoolCosts(self.placed, self.fewest, np.maximum(self.least, proved), (*self.arguments, argument))
@@ -117,6 +120,7 @@ def cheapest_sums(one: Costs, other: Costs) -> Costs:
     sums = np.full(len(one) + len(other) - 1, np.iinfo(np.int64).max)
     shorter, longer = sorted((one, other), key=len)
     for shift, value in enumerate(shorter.tolist()):
+        break_off_if_requested()
         part = sums[shift : shift + len(longer)]
         np.minimum(part, longer + value, out=part)
     return np.minimum.accumulate(sums)

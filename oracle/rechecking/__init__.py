@@ -11,14 +11,17 @@ import msgspec
 
 from oracle.certificate import Certificate
 from oracle.evidence import CertificateError
+from oracle.interruption import BrokenOffError, checking
 from oracle.migration_certificate import MigrationCertificate
 from oracle.rechecking.admissions import check_admission
-from oracle.rechecking.checks import Check, ResultError, check_certificate, convert
+from oracle.rechecking.checks import Check, ResultError, check_certificate, check_numbers, convert
 from oracle.rechecking.measurements import check_measurement
 from oracle.rechecking.plans import check_inherent, check_plan
 from oracle.rechecking.queues import check_queue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["Check", "ResultError", "recheck"]
@@ -28,7 +31,7 @@ class _Head(msgspec.Struct):
     schema: str
 
 
-def recheck(data: object, snapshot: Snapshot | None = None) -> tuple[Check, ...]:
+def recheck(data: object, snapshot: Snapshot | None = None, *, time_limit: float | None = None) -> tuple[Check, ...]:
     """Return every claim of a stored plan, admission, measurement or certificate, checked.
 
     Parameters
@@ -37,12 +40,27 @@ def recheck(data: object, snapshot: Snapshot | None = None) -> tuple[Check, ...]
         What was printed as JSON, decoded.
     snapshot
         What it was made from. Without it only what the file itself proves is checked.
+    time_limit
+        Seconds after which no more is checked: what is left is not rechecked, and says why. None for no limit.
 
     Raises
     ------
     ResultError
         The data are no such result, or have another form.
     """
+    check_numbers(data)
+    found: list[Check] = []
+    try:
+        with checking(time_limit):
+            # One by one: what has been checked by the time it ends is kept.
+            for check in _checks(data, snapshot):
+                found.append(check)  # noqa: PERF402 - as said
+    except BrokenOffError as error:
+        found.append(Check.broken_off("all that is claimed besides", error))
+    return tuple(found)
+
+
+def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     schema = convert(data, _Head, whole=False).schema
     checkers = {
         "compass-abs/plan/1": check_plan,
@@ -51,12 +69,15 @@ def recheck(data: object, snapshot: Snapshot | None = None) -> tuple[Check, ...]
         "compass-abs/measure/1": check_measurement,
     }
     if schema in checkers:
-        return tuple(checkers[schema](data, snapshot))
+        yield from checkers[schema](data, snapshot)
+        return
     try:
         if schema == Certificate.SCHEMA:
-            return tuple(check_inherent("partial nodes", Certificate.from_json(data)))
+            yield from check_inherent("partial nodes", Certificate.from_json(data))
+            return
         if schema == MigrationCertificate.SCHEMA:
-            return (check_certificate("migrations", MigrationCertificate.from_json(data)),)
+            yield check_certificate("migrations", MigrationCertificate.from_json(data))
+            return
     except CertificateError as error:
         raise ResultError(str(error)) from error
     raise ResultError(f"expected a plan, an admission, a measurement or a certificate, got the schema {schema!r}")

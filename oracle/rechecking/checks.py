@@ -9,6 +9,7 @@ import msgspec
 
 from compass_core.errors import CompassError
 from oracle.evidence import CertificateError, read_whole
+from oracle.interruption import BrokenOffError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +22,10 @@ T = TypeVar("T")
 
 NO_SNAPSHOT: Final = "needs the snapshot it was made from (--snapshot)"
 BY_SOLVER: Final = "rests on the word of a solver"
+
+
+_MAX_DIGITS = 100
+_LARGEST = 10**_MAX_DIGITS
 
 
 class ResultError(CompassError):
@@ -39,11 +44,19 @@ class Check:
         Whether it does; None if it could not be checked.
     detail
         Why it fails, or why it could not be checked.
+    finished
+        Whether the check came to its end; more time may settle one that did not.
     """
 
     claim: str
     holds: bool | None = True
     detail: str = ""
+    finished: bool = True
+
+    @classmethod
+    def broken_off(cls, claim: str, error: BrokenOffError) -> Check:
+        """Return that a claim was being checked, or was still to be, when there was no more time."""
+        return cls(claim, None, f"not finished: {error}", finished=False)
 
     @property
     def result(self) -> str:
@@ -71,12 +84,33 @@ def convert(data: object, kind: type[T], *, whole: bool = True) -> T:
         raise ResultError("it is nested too deep") from error
 
 
+def check_numbers(data: object) -> None:
+    """Check that no number has more digits than any figure, weight or denominator: work grows with their length.
+
+    Raises
+    ------
+    ResultError
+        One has.
+    """
+    pending = [data]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending.extend(cast("dict[object, object]", one).values())
+        elif isinstance(one, list):
+            pending.extend(cast("list[object]", one))
+        elif isinstance(one, int) and abs(one) >= _LARGEST:
+            raise ResultError(f"expected numbers of at most {_MAX_DIGITS} digits, got one of more")
+
+
 def check_certificate(claim: str, certificate: Certificate | MigrationCertificate) -> Check:
     """Return whether a certificate proves what it says."""
     try:
         certificate.verify()
     except CertificateError as error:
         return Check(claim, holds=False, detail=str(error))
+    except BrokenOffError as error:
+        return Check.broken_off(claim, error)
     return Check(claim) if certificate.recheckable else Check(claim, None, BY_SOLVER)
 
 

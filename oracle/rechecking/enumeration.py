@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
+from oracle.interruption import break_off_if_requested
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 # Steps of work: some seconds.
 MAX_STEPS = 500_000
+
+# What is kept of a step grows with the different sizes: so many of them count as one step more.
+_SIZES_A_STEP = 16
 
 _Counts: TypeAlias = tuple[int, ...]
 
@@ -49,8 +54,9 @@ def least_price(
         for _ in range(count):
             after: dict[_Counts, int] = {}
             for left, total in best.items():
+                break_off_if_requested()
                 for rest, load in _ways(kind, sizes, left):
-                    steps += 1
+                    steps += 1 + len(sizes) // _SIZES_A_STEP
                     if steps > max_steps:
                         return None
                     cost = total + price(kind, load)
@@ -109,6 +115,7 @@ def fits_within(
         for _ in range(min(count, 2 * moves)):
             after = dict(best)
             for (balance, came, went), gain in best.items():
+                break_off_if_requested()
                 for change, more, less, change_gain in ways:
                     steps += 1
                     if steps > max_steps:
@@ -138,7 +145,8 @@ def _changes(
                 found.append((balance, came, went, left // gpus - free // gpus))
             continue
         size = sizes[len(balance)]
-        for change in range(-min(own[size], moves - went), moves - came + 1):
+        most = min(moves - came, group.room // size - own[size])
+        for change in range(-min(own[size], moves - went), most + 1):
             more, less = max(change, 0), max(-change, 0)
             pending.append(((*balance, change), came + more, went + less, left - change * size))
     return found

@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from oracle.interruption import break_off_if_requested
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -65,6 +67,7 @@ def fewest_moves(start: Nodes, measure: Callable[[Nodes], int], *, max_nodes: in
         moves += 1
         following: set[Nodes] = set()
         for nodes in layer:
+            break_off_if_requested()
             for after in _next(nodes):
                 if after in seen:
                     continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oracle.plans.shared_limits import PoolCosts, cheapest_division
+from oracle.plans.shared_limits import PoolCosts, cheapest_sums
 from oracle.rechecking.live_reach import count_partial, fewest_moves, nodes_of
 
 if TYPE_CHECKING:
@@ -85,8 +85,14 @@ class PlanBounds:
 
 
 def _least(pools: Sequence[PoolCosts], limit: int) -> int:
-    found = cheapest_division(pools, limit)
-    return NEVER if found is None else min(NEVER, found[0])
+    """Return the least that all pools together take; one table at a time, as the pools may be many."""
+    spare = limit - sum(pool.fewest for pool in pools)
+    if spare < 0:
+        return NEVER
+    least = np.zeros(1, np.int64)
+    for pool in pools:
+        least = cheapest_sums(least, pool.least)[: spare + 1]
+    return min(NEVER, int(least[-1]))
 
 
 def _tried(costs: PoolCosts, contents: Sequence[NodeContent]) -> PoolCosts | None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from oracle.certificate import Certificate, Status
-from oracle.evidence import CertificateError
+from oracle.evidence import CertificateError, check_size
 from oracle.migration_certificate import MigrationCertificate
 from oracle.moves import Move, MoveError, MoveMode, Stop
 from oracle.node_classes import PlacedProblem
@@ -152,6 +152,7 @@ def read_plan(data: object) -> PlanFile:
             )
             for proof in told.certificate.pools
         }
+        check_size(nodes for proof in proofs.values() for nodes in proof.migrations.problem.nodes)
     except (MoveError, CertificateError) as error:
         raise ResultError(str(error)) from error
     if len(proofs) < len(told.certificate.pools):

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from compass_core.errors import CompassError
 from oracle.bounds import ArgumentError, SolverProof
 from oracle.certificate import Status
+from oracle.interruption import BrokenOffError
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import constrained_problem, contents_by_pool
 from oracle.plans.pool_part import part_of
@@ -91,11 +92,14 @@ def check_inherent(claim: str, certificate: Certificate) -> Iterator[Check]:
 
 def _inherent(claim: str, certificate: Certificate) -> Check:
     check = check_certificate(claim, certificate)
-    if check.holds is not None:
+    if check.holds is not None or not check.finished:
         return check
     problem = certificate.problem
     nodes = list(zip(problem.classes, problem.nodes, strict=True))
-    fewest = least_price(nodes, problem.demands, lambda kind, load: int(kind.is_partial(load)))
+    try:
+        fewest = least_price(nodes, problem.demands, lambda kind, load: int(kind.is_partial(load)))
+    except BrokenOffError as error:
+        return Check.broken_off(claim, error)
     if fewest is None:
         return check
     holds = certificate.lower_bound <= fewest

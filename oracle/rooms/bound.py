@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oracle.interruption import break_off_if_requested
 from oracle.rooms.model import Group, RoomModel
 from oracle.solver import solve_relaxation
 
@@ -58,6 +59,7 @@ class RoomWeights:
         items.append((gpus, self.denominator))
         most = [0]
         for room in range(1, max(rooms, default=0) + 1):
+            break_off_if_requested()
             most.append(max([most[-1], *(most[room - demand] + value for demand, value in items if demand <= room)]))
         worth = sum(most[room] * nodes for room, nodes in rooms.items())
         worth -= sum(value * instances.get(demand, 0) for demand, value in self.values)

@@ -21,6 +21,7 @@ code with what finds the weights.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,18 +29,22 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from oracle.bounds import AllFull, ArgumentError, SolverProof, WithLoad
+from oracle.interruption import break_off_if_requested
 from oracle.node_classes import MAX_LOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.node_classes import NodeClass, Pattern, PlacedProblem
+    from oracle.node_classes import NodeClass, PackedNodes, Pattern, PlacedProblem
 
 # Prices of nodes by remainder: 64-bit integers, or Python's own where those might not do.
 # Integers of 64 bits, or Python's own where sums would exceed those; numpy's types cannot say either of two.
 _Prices: TypeAlias = npt.NDArray[Any]
 
 _SAFE = 1 << 60
+
+# Prices kept at a time, however many groups of nodes there are: some megabytes.
+_MOST_PRICES = 1 << 18
 
 # Lattices of 8-GPU nodes have remainders modulo 2 to 16. The cost of a check grows with the square of the modulus.
 MAX_MODULUS = 64
@@ -118,6 +123,7 @@ def leaves(tree: MigrationTree) -> list[Leaf]:
     found: list[Leaf] = []
     pending: list[tuple[MigrationTree, tuple[MigrationCut, ...]]] = [(tree, ())]
     while pending:
+        break_off_if_requested()
         node, cuts = pending.pop()
         if isinstance(node, MigrationWeights):
             found.append(Leaf(node, cuts))
@@ -153,13 +159,15 @@ class PricedNodes:
     def __init__(self, placed: PlacedProblem, leaf: Leaf) -> None:
         _check(placed, leaf)
         self._leaf = leaf
+        self._constant = constant(leaf)
         self._far = _beyond_all_prices(placed, leaf.weights)
         prices = _NodePrices(placed, leaf, self._far)
         total = _nothing(leaf.weights.modulus, self._far)
-        for c, kind in enumerate(placed.problem.classes):
-            groups = [group for group in placed.current if group.node_class == c]
-            if groups:
-                for group, least in zip(groups, prices.least(c, kind, [g.pattern for g in groups]), strict=True):
+        for c, groups in groupby(placed.current, key=lambda group: group.node_class):
+            kind = placed.problem.classes[c]
+            for some in _shares(list(groups), 1 + _MOST_PRICES // ((kind.room + 1) * leaf.weights.modulus)):
+                break_off_if_requested()
+                for group, least in zip(some, prices.least(c, kind, [g.pattern for g in some]), strict=True):
                     total = _add(total, _times(least, group.nodes, self._far), self._far)
         self._total = _add(total, self._slack(), self._far)
 
@@ -172,7 +180,7 @@ class PricedNodes:
         weights = self._leaf.weights
         remainder = weights.residues[-1] * max_partial_nodes % weights.modulus if weights.residues else 0
         # Some plan and slack have any remainder that can be needed: staying has one, and slack makes up the difference.
-        total = int(self._total[remainder]) - weights.partial * max_partial_nodes + constant(self._leaf)
+        total = int(self._total[remainder]) - weights.partial * max_partial_nodes + self._constant
         return max(0, -(-total // weights.denominator))
 
     def _slack(self) -> _Prices:
@@ -188,6 +196,11 @@ def constant(leaf: Leaf) -> int:
     """Return what the inequalities of a leaf add to its bound, times the denominator, whatever the nodes hold."""
     signed = zip(leaf.weights.branches, leaf.cuts, strict=True)
     return sum(z * (cut.bound if cut.at_least else -cut.bound) for z, cut in signed)
+
+
+def _shares(groups: Sequence[PackedNodes], size: int) -> Iterator[Sequence[PackedNodes]]:
+    for start in range(0, len(groups), size):
+        yield groups[start : start + size]
 
 
 class _NodePrices:
@@ -232,6 +245,7 @@ class _NodePrices:
     def _cheapest(self, c: int, kind: NodeClass, by_load: _Prices) -> _Prices:
         best = np.full_like(by_load[:, 0], self._far)
         for load in range(by_load.shape[1]):
+            break_off_if_requested()
             price = self._full * kind.is_full(load) + self._load[c, load]
             row = by_load[:, load]
             if kind.is_partial(load):
@@ -252,6 +266,7 @@ class _NodePrices:
             before: _Prices = np.array([pattern[demand] for pattern in held], self._dtype)
             after: _Prices = np.full_like(best, self._far)
             for k in range(most + 1):
+                break_off_if_requested()
                 price: _Prices = self._arrival[demand] * np.maximum(k - before, 0) - self._weight[demand] * (k - before)
                 gpus = min(k * demand, top)
                 dearer: _Prices = np.roll(best, k * self._residue[demand], axis=2) + price[:, None, None]

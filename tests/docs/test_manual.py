@@ -44,6 +44,7 @@ CALLS: list[tuple[str, int, list[str]]] = [
     ("verify", 0, ["{plan}", "--snapshot", NATIVE]),
     ("verify", 1, ["{forged}", "--snapshot", NATIVE]),
     ("verify", 2, [NATIVE]),
+    ("verify", 3, ["{plan}", "--snapshot", NATIVE, "--time-limit", "0"]),
     ("convert", 0, [NATIVE]),
     ("convert", 2, [NATIVE, "--resource", "amd.com/gpu"]),
     ("schema", 0, []),

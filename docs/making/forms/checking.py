@@ -17,7 +17,8 @@ class Verification(Form):
     """Printed by `sifopt verify -o json`."""
 
     schema: Literal["compass-abs/verify/1"]
-    holds: Annotated[bool, says("whether no check fails")]
+    holds: Annotated[bool, says("whether no check fails and all were finished")]
+    finished: Annotated[bool, says("whether every check came to its end within the time limit")]
     complete: Annotated[bool, says("whether every check holds: nothing fails, nothing is left unchecked")]
     checks: Annotated[tuple[Check, ...], says("the checks")]
 
