@@ -54,8 +54,8 @@ def _together(domains: DomainMeasurement) -> Iterator[str]:
     for pool, found in domains.joint.items():
         if found is not None:
             yield (
-                f"Pool {pool}: panels opened and closed as well, {found.partial_panels} partial panels and then "
-                f"{found.partial_domains} partial domains are the fewest."
+                f"Pool {pool}: panels that no job holds whole opened and closed as well, {found.partial_panels} "
+                f"partial panels and then {found.partial_domains} partial domains are the fewest."
             )
 
 

@@ -1,10 +1,11 @@
 """The domains of a snapshot, measured as nodes are: a domain is a node whose GPUs are panels.
 
-What a snapshot's nodes are is up to the cluster: here each is a panel. Panels of one job that it holds whole in one
-domain count as one instance, since what shares NVLink has to stay together; any other panel in use is an instance of
-one panel, and moves with all that is on it. Φ* of the domains is the fewest partial ones that moving such instances can
-leave, the panels in use staying as many. A panel stays where it is if something on it is immovable, if it takes nothing
-new, or if it has another number of GPUs than most of its pool; an idle panel of that sort counts as absent.
+What a snapshot's nodes are is up to the cluster: here each is a panel. A job holds a panel whole if it has all GPUs of
+it, with one instance or with several. Panels that one job holds whole in one domain count as one instance, since what
+shares NVLink has to stay together; any other panel in use is an instance of one panel, and moves with all that is on
+it. Φ* of the domains is the fewest partial ones that moving such instances can leave, the panels in use staying as
+many. A panel stays where it is if something on it is immovable, if it takes nothing new, or if it has another number of
+GPUs than most of its pool; an idle panel of that sort counts as absent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, Snapsh
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.measurement import Figures
 
@@ -37,9 +38,9 @@ class DomainMeasurement:
     nodes_without_domain
         Nodes that name no domain; they are in no figure.
     joint
-        By pool, the fewest partial panels and then domains of any arrangement, panels opened and closed as one likes;
-        None where the pool's panels or domains are unlike one another, something cannot move, a panel is
-        over-committed, or time ran out.
+        By pool, the fewest partial panels and then domains of any arrangement, panels opened and closed as one likes,
+        but those that a job holds whole in one domain kept together; None where the pool's panels or domains are unlike
+        one another, something cannot move, a panel is over-committed, or time ran out.
     wcc
         By pool, whether the condition of its domains holds (`compass_core.hierarchy.tier_condition`); None where they
         are of several sizes.
@@ -149,8 +150,8 @@ def domain_snapshot(snapshot: Snapshot) -> Snapshot:
     gangs: dict[tuple[str, str], list[str]] = {}
     for name, instances in held.items():
         node = panels[name]
-        alone = len(instances) == 1 and instances[0][1].gpus == node.gpus
-        owner = f"job {instances[0][0]}" if alone else f"panel {name}"
+        job = _whole_holder(node, instances)
+        owner = f"panel {name}" if job is None else f"job {job}"
         gangs.setdefault((owner, keys[node.pool, node.domain or ""]), []).append(name)
     jobs: dict[str, list[RunningInstance]] = {}
     for (owner, domain), names in gangs.items():
@@ -194,6 +195,13 @@ def _held(snapshot: Snapshot, panels: Mapping[str, SnapshotNode]) -> dict[str, l
     return held
 
 
+def _whole_holder(panel: SnapshotNode, instances: Sequence[tuple[str, RunningInstance]]) -> str | None:
+    """Return the job that has all GPUs of a panel; None if some are free or another's."""
+    jobs = {job for job, _ in instances}
+    whole = len(jobs) == 1 and sum(instance.gpus for _, instance in instances) >= panel.gpus
+    return jobs.pop() if whole else None
+
+
 def _condition(domains: Snapshot, pool: str, instances: Mapping[int, int]) -> bool | None:
     sizes = {node.gpus for node in domains.nodes if node.pool == pool}
     size = max(sizes, default=0)
@@ -205,16 +213,18 @@ def _condition(domains: Snapshot, pool: str, instances: Mapping[int, int]) -> bo
 def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Workload | None:
     """Return what the joint optimum of a pool is asked about; None where there is none: see `DomainMeasurement`."""
     nodes = [node for node in snapshot.nodes if node.pool == pool and node.domain is not None]
-    names = {node.name for node in nodes}
+    panels = {node.name: node for node in nodes}
+    held = _held(snapshot, panels)
     sizes = {node.gpus for node in nodes}
     tops = [node for node in domains.nodes if node.pool == pool]
-    instances = [x for job in snapshot.jobs for x in job.instances if x.node in names]
     alike = len(sizes) == len({node.gpus for node in tops}) == 1 and all(node.schedulable for node in nodes)
     used = snapshot.used_gpus()
-    if not alike or any(used[node.name] > node.gpus for node in nodes) or not all(x.movable for x in instances):
+    movable = all(x.movable for instances in held.values() for _, x in instances)
+    if not alike or any(used[node.name] > node.gpus for node in nodes) or not movable:
         return None
     (gpus,) = sizes
-    inside = Counter(instance.gpus for instance in instances)
+    shared = [instances for name, instances in held.items() if _whole_holder(panels[name], instances) is None]
+    inside = Counter(x.gpus for instances in shared for _, x in instances)
     in_pool = {node.name for node in tops}
     whole = Counter(
         x.gpus for job in domains.jobs if job.name.startswith("job ") for x in job.instances if x.node in in_pool

@@ -63,7 +63,7 @@ class DomainFigures(Form):
 
 
 class JointOptimum(Form):
-    """The fewest partial panels, and then domains, if panels could be opened and closed as one likes."""
+    """The fewest partial panels, and then domains, if panels that no job holds whole opened and closed as one likes."""
 
     partial_panels: Annotated[int, says("panels in use in part")]
     partial_domains: Annotated[int, says("domains in use in part")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,48 +33,109 @@ def job(name: str, gpus: int, *nodes: str, movable: bool = True) -> RunningJob:
     return RunningJob(name=name, instances=tuple(RunningInstance(node=n, gpus=gpus, movable=movable) for n in nodes))
 
 
+# What stands on a panel: demands, each of a job. Jobs are few, so that one often has all of a panel, or of several, and
+# parts of others; whole panels are drawn more often than chance would.
+PARTS = [(4,), (5, 2), (2,), (1, 1), (3, 3, 2), (4, 4), (5, 3), (6, 2), (2, 2, 4)]
+WHOLE = [(8,), (4, 4), (2, 6), (5, 2, 1)]
+JOBS = "st"
+
+
 @st.composite
-def snapshots(draw: st.DrawFn) -> tuple[Snapshot, list[int], list[int], int, int]:
-    """Return a snapshot of 8-GPU panels, with what it holds inside panels, as whole ones, and its domains' sizes."""
-    count, size = draw(st.integers(1, 3)), draw(st.integers(1, 4))
-    nodes = panels(*"ABC"[:count], size=size)
-    jobs: list[RunningJob] = []
+def snapshots(draw: st.DrawFn, most_panels: int = 3) -> Snapshot:
+    """Return a snapshot of up to three domains of 8-GPU panels; all may move."""
+    domains, size = "ABC"[: draw(st.integers(1, 3))], draw(st.integers(1, most_panels))
+    held: dict[str, list[RunningInstance]] = {}
+    for panel in panels(*domains, size=size):
+        if draw(st.booleans()):
+            job = draw(st.sampled_from(JOBS))
+            content = [(job, gpus) for gpus in draw(st.sampled_from(WHOLE))]
+        else:
+            content = [(draw(st.sampled_from(JOBS)), gpus) for gpus in draw(st.sampled_from([(), *PARTS]))]
+        for name, gpus in content:
+            held.setdefault(name, []).append(RunningInstance(node=panel.name, gpus=gpus))
+    jobs = [RunningJob(name=name, instances=tuple(instances)) for name, instances in held.items()]
+    return Snapshot.build(nodes=panels(*domains, size=size), jobs=jobs)
+
+
+@dataclass
+class Seen:
+    """What a snapshot holds, read GPU by GPU: the panels of each domain in use, and what moves as one."""
+
+    in_use: dict[str, int]
+    inside: list[int]
+    whole: list[int]
+
+
+def seen(snapshot: Snapshot) -> Seen:
+    owners = {node.name: ["free"] * node.gpus for node in snapshot.nodes}
+    for running in snapshot.jobs:
+        for instance in running.instances:
+            gpus = owners[instance.node]
+            first = gpus.index("free")
+            gpus[first : first + instance.gpus] = [running.name] * instance.gpus
+    domains = sorted({node.domain or "" for node in snapshot.nodes})
+    in_use = {d: sum(set(owners[n.name]) != {"free"} for n in snapshot.nodes if n.domain == d) for d in domains}
+    size = len(snapshot.nodes) // len(domains)
     inside, whole = [0] * 7, [0] * size
-    for domain in "ABC"[:count]:
-        free = [f"{domain}{number}" for number in range(size)]
-        for whole_panels in draw(st.lists(st.booleans(), max_size=size)):
-            if not free:
-                break
-            if whole_panels:
-                wide = draw(st.integers(1, len(free)))
-                jobs.append(job(f"j{len(jobs)}", 8, *free[:wide]))
-                whole[wide - 1] += 1
-                free = free[wide:]
-            else:
-                content = draw(st.sampled_from([(4,), (4, 4), (5,), (5, 2), (2,), (1, 1), (3, 3, 2)]))
-                for gpus in content:
-                    jobs.append(job(f"j{len(jobs)}", gpus, free[0]))
-                    inside[gpus - 1] += 1
-                free = free[1:]
-    return Snapshot.build(nodes=nodes, jobs=jobs), inside, whole, count, size
+    for domain in domains:
+        for running in snapshot.jobs:
+            gang = [n for n in snapshot.nodes if n.domain == domain and set(owners[n.name]) == {running.name}]
+            if gang:
+                whole[len(gang) - 1] += 1
+    for running in snapshot.jobs:
+        for instance in running.instances:
+            if set(owners[instance.node]) != {running.name}:
+                inside[instance.gpus - 1] += 1
+    return Seen(in_use, inside, whole)
 
 
 @given(snapshots())
-def test_every_small_snapshot(case: tuple[Snapshot, list[int], list[int], int, int]) -> None:
-    snapshot, inside, whole, domains, size = case
-    used = snapshot.used_gpus()
-    in_use = [sum(used[f"{domain}{n}"] > 0 for n in range(size)) for domain in "ABC"[:domains]]
-    opened = sum(in_use) - sum(p * n for p, n in enumerate(whole, start=1))
+def test_every_small_snapshot(snapshot: Snapshot) -> None:
+    is_ = seen(snapshot)
+    domains, size = len(is_.in_use), len(is_.whole)
+    used = sum(is_.in_use.values())
+    opened = used - sum(p * n for p, n in enumerate(is_.whole, start=1))
     found = measure_domains(snapshot)
     figures = found.measurement
-    assert (figures.nodes, figures.gpus, figures.used_gpus) == (domains, domains * size, sum(in_use))
-    assert figures.partial_nodes == sum(0 < n < size for n in in_use)
-    every = partial_and_used(bag([whole[0] + opened, *whole[1:]]), size)
+    assert (figures.nodes, figures.gpus, figures.used_gpus) == (domains, domains * size, used)
+    assert figures.partial_nodes == sum(0 < n < size for n in is_.in_use.values())
+    gangs = [is_.whole[0] + opened, *is_.whole[1:]]
+    assert figures.instances == {p: n for p, n in enumerate(gangs, start=1) if n}
+    every = partial_and_used(bag(gangs), size)
     assert figures.inherent_partial_nodes == min(partial for partial, hosts in every if hosts <= domains)
     joint = found.joint["default"]
     assert joint is not None
-    best = min(pairs(inside, whole, domains=domains, size=size, gpus=8))
+    best = min(pairs(is_.inside, is_.whole, domains=domains, size=size, gpus=8))
     assert (joint.partial_panels, joint.partial_domains) == best
+
+
+@given(snapshots(most_panels=6), st.sampled_from([8, 4, 2, 1]))
+def test_how_a_job_divides_the_panels_it_holds_whole_says_nothing(snapshot: Snapshot, gpus: int) -> None:
+    """One instance of 8 GPUs, or eight of one: the figures of the domains are the same."""
+    whole = {
+        node.name: held[0][0]
+        for node in snapshot.nodes
+        if (held := [(job.name, x.gpus) for job in snapshot.jobs for x in job.instances if x.node == node.name])
+        and sum(demand for _, demand in held) == 8
+        and len({name for name, _ in held}) == 1
+    }
+    jobs = [
+        RunningJob(
+            name=job.name,
+            instances=(
+                *(x for x in job.instances if x.node not in whole),
+                *(
+                    RunningInstance(node=node, gpus=gpus)
+                    for node, name in whole.items()
+                    if name == job.name
+                    for _ in range(8 // gpus)
+                ),
+            ),
+        )
+        for job in snapshot.jobs
+    ]
+    divided = Snapshot.build(nodes=snapshot.nodes, jobs=jobs)
+    assert measure_domains(divided).to_dict() == measure_domains(snapshot).to_dict()
 
 
 class TestWhatMovesTogether:
@@ -82,6 +144,16 @@ class TestWhatMovesTogether:
         found = domain_snapshot(Snapshot.build(nodes=panels("A", "B"), jobs=[job("a", 8, "A0", "A2", "B0", "B1")]))
         (gang,) = found.jobs
         assert [(x.node, x.gpus) for x in gang.instances] == [("A", 2), ("B", 2)]
+
+    def test_panels_held_whole_with_several_instances(self) -> None:
+        """Two jobs of two panels each, on two domains of three: neither pair may be taken apart."""
+        jobs = [job("a", 4, "A0", "A0", "A1", "A1"), job("b", 4, "B0", "B0", "B1", "B1")]
+        found = measure_domains(Snapshot.build(nodes=panels("A", "B"), jobs=jobs))
+        assert (found.measurement.instances, found.measurement.inherent_partial_nodes) == ({2: 2}, 2)
+
+    def test_an_over_committed_panel_of_one_job_is_held_whole(self) -> None:
+        found = domain_snapshot(Snapshot.build(nodes=panels("A"), jobs=[job("a", 5, "A0", "A0", "A1", "A1", "A2")]))
+        assert [(j.name, [x.gpus for x in j.instances]) for j in found.jobs] == [("job a", [2]), ("panel A2", [1])]
 
     def test_a_panel_with_two_jobs_is_one(self) -> None:
         found = domain_snapshot(Snapshot.build(nodes=panels("A"), jobs=[job("a", 4, "A0"), job("b", 4, "A0")]))
@@ -259,6 +331,6 @@ class TestReaders:
 
 
 @given(snapshots())
-def test_domains_survive_the_native_format(case: tuple[Snapshot, list[int], list[int], int, int]) -> None:
-    written = json.loads(write_native(case[0]))
-    assert [node["domain"] for node in written["nodes"]] == [node.domain for node in case[0].nodes]
+def test_domains_survive_the_native_format(snapshot: Snapshot) -> None:
+    written = json.loads(write_native(snapshot))
+    assert [node["domain"] for node in written["nodes"]] == [node.domain for node in snapshot.nodes]
