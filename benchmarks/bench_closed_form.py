@@ -6,12 +6,13 @@ packing and the bounds that `solve_pool` tries first.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from oracle.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
-from oracle.exact import solve_pool
+from oracle.exact import inherent_partial_nodes, solve_pool
 from oracle.node_classes import NodeClass
 from oracle.pattern_model import PatternModel
 from oracle.reductions import uniform_problem
@@ -69,6 +70,34 @@ def bench_solve_pool(benchmark: BenchmarkFixture, name: str) -> None:
     benchmark.group = f"Φ*: {name}"
     found = cast("PoolOptimum", benchmark(solve_pool, uniform_problem(WORKLOADS[name]), prefer_empty=False))
     assert found.partial_nodes == fewest_partial_nodes(WORKLOADS[name])
+
+
+SIZES = pytest.mark.parametrize("size", [10, 10**5, 10**8])
+
+
+@SIZES
+@pytest.mark.benchmark(group="Φ* of counts alone: the same time whatever the counts")
+def bench_inherent_partial_nodes(benchmark: BenchmarkFixture, size: int) -> None:
+    """The public function: counts are checked, then the closed form is asked."""
+    benchmark(inherent_partial_nodes, scaled(size))
+
+
+@SIZES
+@pytest.mark.benchmark(group="Φ* of counts alone: the same time whatever the counts")
+def bench_closed_form_of_size(benchmark: BenchmarkFixture, size: int) -> None:
+    benchmark(fewest_partial_nodes, scaled(size))
+
+
+@SIZES
+@pytest.mark.benchmark(group="Φ* of counts on as few nodes as hold them: the same time whatever the counts")
+def bench_inherent_partial_nodes_on_the_fewest(benchmark: BenchmarkFixture, size: int) -> None:
+    counts = scaled(size)
+    benchmark(partial(inherent_partial_nodes, counts, nodes=closed_form_with_witness(counts).nodes_in_use))
+
+
+def scaled(size: int) -> tuple[int, ...]:
+    """Return counts of about that size, with few fillers."""
+    return tuple(size * count // 4_000 for count in WORKLOADS["few fillers"])
 
 
 EVENTS = [(gpus, sign) for gpus in (3, 1, 6, 2, 5, 4, 7, 8) for sign in (1, 1, -1)]

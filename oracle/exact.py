@@ -17,7 +17,7 @@ from compass_core.errors import CompassError
 from oracle.bounds import Argument, LoadBound, SolverProof, load_bound
 from oracle.branching import find_tree, root_weights
 from oracle.certificate import Certificate, CertificateError, Status, check_packing
-from oracle.closed_form import closed_form_with_witness
+from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
 from oracle.greedy import greedy_packing
 from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
 from oracle.pattern_model import OutOfTimeError, PatternModel
@@ -105,6 +105,12 @@ def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: i
     nodes
         Nodes of the cluster; None for as many as are needed.
 
+    Returns
+    -------
+    int
+        Nodes. On nodes of 8 GPUs it comes from the closed form, in a time that the counts do not change; on others it
+        is searched for.
+
     Raises
     ------
     InfeasibleError
@@ -114,12 +120,32 @@ def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: i
         is negative.
     """
     checked = _checked_counts(counts, capacity)
+    if nodes is not None and nodes < 0:
+        raise WorkloadError(f"nodes: expected at least 0, got {nodes}")
+    if capacity == UNIFORM.capacity:
+        return _inherent_by_closed_form(checked, nodes)
     if nodes is None:
         nodes = sum(checked)
-    elif nodes < 0:
-        raise WorkloadError(f"nodes: expected at least 0, got {nodes}")
     problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, dict(enumerate(checked, start=1)))
     return solve_pool(problem, prefer_empty=False).partial_nodes
+
+
+def _inherent_by_closed_form(counts: tuple[int, ...], nodes: int | None) -> int:
+    partial = fewest_partial_nodes(counts)
+    if nodes is not None:
+        gpus = sum(demand * count for demand, count in enumerate(counts, start=1))
+        # Beside the partial nodes, each with a GPU in use at least, there are full ones only.
+        if nodes < partial + (gpus - partial) // UNIFORM.capacity:
+            _check_room(closed_form_with_witness(counts).nodes_in_use, nodes)
+    return partial
+
+
+def _check_room(needed: int, nodes: int) -> None:
+    if needed > nodes:
+        raise InfeasibleError(
+            "the instances do not fit on the nodes, however they are placed: "
+            f"they need {needed} at least, there are {nodes}"
+        )
 
 
 def _checked_counts(counts: Sequence[int], capacity: int) -> tuple[int, ...]:
@@ -206,12 +232,8 @@ def _by_closed_form(problem: PackingProblem) -> PoolOptimum:
     """Return the optimum of free 8-GPU nodes: no search, however many instances there are (claims C8 and C9)."""
     demands = dict(problem.demands)
     settled = closed_form_with_witness([demands.get(gpus, 0) for gpus in range(1, UNIFORM.capacity + 1)])
+    _check_room(settled.nodes_in_use, problem.nodes[0])
     idle = problem.nodes[0] - settled.nodes_in_use
-    if idle < 0:
-        raise InfeasibleError(
-            "the instances do not fit on the nodes, however they are placed: "
-            f"they need {settled.nodes_in_use} at least, there are {problem.nodes[0]}"
-        )
     by_remainder = load_bound(problem) == settled.partial_nodes
     certificate = Certificate(
         problem=problem,

@@ -38,6 +38,7 @@ from oracle.solver import (
     solve_integers,
     solve_relaxation,
 )
+from tests.core.naive import OverbookedError, fewest_partial_nodes
 from tests.oracle import brute_force
 from tests.oracle.small_pools import (
     GAP,
@@ -218,6 +219,14 @@ class TestUniformCluster:
             inherent_partial_nodes(counts, **options)
 
 
+def fits(counts: list[int], nodes: int) -> bool:
+    try:
+        fewest_partial_nodes(counts, 8, nodes)
+    except OverbookedError:
+        return False
+    return True
+
+
 @pytest.mark.usefixtures("without_closed_form")
 class TestOutOfTime:
     """Giving up is neither "optimal" nor "impossible": the status is UNKNOWN and both bounds are true."""
@@ -376,3 +385,16 @@ class TestClosedForm:
     def test_too_few_nodes_is_proved(self) -> None:
         with pytest.raises(InfeasibleError, match="they need 2 at least, there are 1"):
             inherent_partial_nodes((0, 0, 0, 0, 2), nodes=1)
+
+    @given(st.lists(st.integers(0, 3), max_size=8))
+    def test_of_counts_alone_as_by_trying_every_packing(self, counts: list[int]) -> None:
+        """`inherent_partial_nodes` makes no packing: its value, and on how few nodes it still holds."""
+        full = [*counts, *([0] * (8 - len(counts)))]
+        fewest_nodes = next(nodes for nodes in range(sum(counts) + 1) if fits(full, nodes))
+        expected = fewest_partial_nodes(full, 8, sum(counts))
+        assert inherent_partial_nodes(counts) == expected
+        for nodes in range(fewest_nodes, sum(counts) + 1):
+            assert inherent_partial_nodes(counts, nodes=nodes) == expected
+        for nodes in range(fewest_nodes):
+            with pytest.raises(InfeasibleError, match=f"they need {fewest_nodes} at least, there are {nodes}"):
+                inherent_partial_nodes(counts, nodes=nodes)
