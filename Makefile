@@ -6,7 +6,7 @@ PACKAGES := compass_core oracle proofs simulation
 MUTANTS ?= /tmp/compass-abs-mutants
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check format test test-full bench examples dist release-notes docs lock clean mutants mutants-tool
+.PHONY: help demo check format test test-background test-full bench examples dist release-notes docs lock clean mutants mutants-tool
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -17,8 +17,11 @@ demo: $(VENV)/.runtime  ## set up, then measure the example cluster
 test: $(VENV)/.dev  ## set up, then run the tests
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term:skip-covered
 
+test-background: $(VENV)/.dev  ## the tests that use signals, with SIGINT ignored as under nohup and in scripts
+	trap '' INT; $(BIN)/python -m pytest -m signals
+
 test-full: $(VENV)/.dev  ## every test, the slow suites included
-	COMPASS_HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto
+	COMPASS_HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto --timeout=7200 -o faulthandler_timeout=9000
 
 check: $(VENV)/.dev  ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
@@ -32,7 +35,7 @@ format: $(VENV)/.dev  ## format and apply the safe fixes
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev  ## run the benchmarks
-	$(BIN)/python -m pytest benchmarks -q --benchmark-columns=min,median,max,rounds --benchmark-sort=name
+	$(BIN)/python -m pytest benchmarks -q --timeout=7200 -o faulthandler_timeout=9000 --benchmark-columns=min,median,max,rounds --benchmark-sort=name
 
 examples: $(VENV)/.dev  ## run the example scripts as their docstrings show, and renew the notebooks
 	$(BIN)/python examples/notebooks/execute.py

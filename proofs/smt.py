@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import signal
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -203,6 +204,8 @@ class _Z3(Protocol):
 def _ask_z3(lemma: Lemma, asked: Script, session: Session) -> Answer:
     solver = cast("_Z3", importlib.import_module("z3")).SolverFor("QF_LIA")
     solver.set("timeout", milliseconds_of(session.seconds_a_query))
+    # z3 handles Ctrl-C itself while it runs, even where SIGINT is to be ignored: in the background.
+    solver.set("ctrl_c", signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
     solver.from_string(asked.text)
     started = time.perf_counter()
     outcome = str(solver.check())

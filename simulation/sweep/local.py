@@ -60,7 +60,8 @@ def run_locally(tasks: Sequence[Task], processes: int) -> Generator[tuple[Cell, 
 
 def _live_and_die_with_parent() -> None:
     """End this worker without a word on Ctrl-C, and when the process that started it is gone, killed perhaps."""
-    signal.signal(signal.SIGINT, _leave)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored in the background; so it stays for all
+        signal.signal(signal.SIGINT, _leave)
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=_leave_after, args=(parent,), daemon=True).start()

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
-import polars as pl
-
 from oracle.snapshots.document import decode_json, read_document
 from oracle.snapshots.model import SnapshotError
 from simulation.metrics import ReplayResult
 from simulation.sweep.cells import SweepError
+from simulation.sweep.frames import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-import polars as pl
+from simulation.sweep.frames import polars as pl
 
 if TYPE_CHECKING:
     from simulation.sweep.cells import Row

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +15,7 @@ from proofs.claim import Status
 from proofs.second_solver import SecondSolverMissingError, ask_cvc5, milliseconds_of, second_solver_installed
 from proofs.smt import Answer, DisagreementError, Session, Verdict, prove, prove_all, use_session
 from proofs.smtlib import Lemma
-from proofs.terms import equal, every, variable
+from proofs.terms import equal, every, total, variable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +66,39 @@ def test_an_interrupted_solver_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("z3.Solver.reason_unknown", reason)
     with pytest.raises(KeyboardInterrupt):
         prove(TRUE)
+
+
+def endless() -> Lemma:
+    """Return that no choice of thirty numbers has four sums of its weights right: a market split."""
+    rng = random.Random(1)
+    chosen = [variable(f"x{i}") for i in range(30)]
+    weights = [[rng.randrange(100) for _ in chosen] for _ in range(4)]
+    split = [equal(total(w * x for w, x in zip(row, chosen, strict=True)), sum(row) // 2) for row in weights]
+    return Lemma("market split", ~every(split), tuple(bound for x in chosen for bound in (x >= 0, x <= 1)))
+
+
+@pytest.mark.signals
+class TestCtrlC:
+    """The signal comes while z3 is at a lemma that it does not settle in hours."""
+
+    def test_ends_the_run(self) -> None:
+        with pytest.raises(KeyboardInterrupt), use_session(Session(seconds_a_query=60.0)):
+            self.interrupted()
+
+    def test_is_not_heard_where_it_is_ignored(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # set back by the fixture of these tests
+        with use_session(Session(seconds_a_query=1.0)):
+            answer = self.interrupted()
+        assert answer.verdict is Verdict.UNKNOWN
+        assert "interrupted" not in answer.reason
+
+    def interrupted(self) -> Answer:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            return prove(endless())
+        finally:
+            timer.cancel()
 
 
 class TestProof:

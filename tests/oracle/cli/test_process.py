@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import ended
+
 SIFOPT = Path(sys.executable).with_name("sifopt")
 NATIVE = Path(__file__).parents[3] / "examples" / "snapshots" / "native.json"
 
@@ -79,10 +81,11 @@ def test_closed_standard_error() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (2, "", "")
 
 
+@pytest.mark.signals
 def test_an_interrupt(tmp_path: Path) -> None:
     pipe = tmp_path / "snapshot.json"
     os.mkfifo(pipe)
-    with subprocess.Popen([SIFOPT, "measure", pipe], stderr=subprocess.PIPE) as process, pipe.open("wb"):
+    with ended(subprocess.Popen([SIFOPT, "measure", pipe], stderr=subprocess.PIPE)) as process, pipe.open("wb"):
         # The pipe opens when its reader is there: start-up is over.
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

@@ -17,9 +17,11 @@ import pytest
 import oracle.cli.solving
 from oracle.cli.solving import solve
 from oracle.interruption import current
+from tests.processes import ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from tests.oracle.cli.conftest import Sifopt
@@ -46,6 +48,7 @@ class TestSolve:
             solve(work)
         assert caught.value is error
 
+    @pytest.mark.signals
     def test_the_first_interrupt_asks_the_work_to_end(self) -> None:
         def work(_: Callable[[str], None]) -> str:
             os.kill(os.getpid(), signal.SIGINT)
@@ -57,6 +60,7 @@ class TestSolve:
         assert (solved.value, solved.interrupted) == ("so far", True)
         assert signal.getsignal(signal.SIGINT) is before
 
+    @pytest.mark.signals
     def test_signals_that_are_ignored_stay_ignored(self) -> None:
         def work(_: Callable[[str], None]) -> bool:
             os.kill(os.getpid(), signal.SIGINT)
@@ -245,9 +249,9 @@ def cluster(tmp_path: Path) -> Path:
     return path
 
 
-def start(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
+def start(program: str, *arguments: str | Path) -> AbstractContextManager[subprocess.Popen[str]]:
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return ended(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
 
 
 def told(process: subprocess.Popen[str]) -> str:
@@ -255,6 +259,7 @@ def told(process: subprocess.Popen[str]) -> str:
     return process.stderr.readline()
 
 
+@pytest.mark.signals
 class TestProcess:
     def test_an_interrupt_prints_the_best_plan_so_far(
         self, sifopt: Sifopt, cluster: Path, tmp_path: Path, pytestconfig: pytest.Config

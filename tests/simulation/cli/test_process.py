@@ -10,6 +10,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.processes import ended
 from tests.simulation.cli.conftest import SMALL
 
 if TYPE_CHECKING:
@@ -61,10 +64,11 @@ def test_a_reader_that_is_gone() -> None:
     assert b"Traceback" not in result.stderr
 
 
+@pytest.mark.signals
 def test_an_interrupt(tmp_path: Path) -> None:
     pipe = tmp_path / "trace.csv"
     os.mkfifo(pipe)
-    with subprocess.Popen([*COMMAND, "run", pipe], stderr=subprocess.PIPE) as process, pipe.open("wb"):
+    with ended(subprocess.Popen([*COMMAND, "run", pipe], stderr=subprocess.PIPE)) as process, pipe.open("wb"):
         # The pipe opens when its reader is there: start-up is over.
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
@@ -75,13 +79,14 @@ def test_progress_is_for_terminals() -> None:
     """With the quiet time at 0 a terminal sees a line that comes and goes; a pipe sees none (above)."""
     program = f"import simulation.cli.progress as p; p._QUIET_S = 0; p._EVERY = 1; {ENTER}"
     terminal, child = pty.openpty()
-    with subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, "-c", program, "run", "-", "--nodes", "2", "-o", "json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=child,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
-    ) as process:
+    )
+    with ended(started) as process:
         os.close(child)
         stdout, _ = process.communicate(SMALL.encode(), timeout=60)
         seen = b""

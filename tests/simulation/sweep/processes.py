@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.processes import ended
 from tests.simulation.sweep.small import as_csv, made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 ENTER = "from simulation.cli.main import entry_point; entry_point()"
 COMMAND = [sys.executable, "-c", ENTER]
@@ -42,14 +44,16 @@ def run(trace: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def start(trace: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+def start(trace: Path, out: Path, *more: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """Start the sweep in a process group of its own, as a shell does."""
-    return subprocess.Popen(
-        [*COMMAND, *arguments(trace, out, *more)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+    return ended(
+        subprocess.Popen(
+            [*COMMAND, *arguments(trace, out, *more)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import ended
 from tests.simulation.sweep.processes import CELLS, ENTER, finished, rows, run, start, until, write_trace
 
 if TYPE_CHECKING:
@@ -24,11 +25,9 @@ pytest.importorskip("distributed")
 def dask(folder: Path, kind: str, *arguments: str) -> Generator[subprocess.Popen[bytes]]:
     """Start a scheduler or a worker, and end it."""
     command = [sys.executable, "-m", "dask", kind, "--no-dashboard", "--scheduler-file", str(folder / "scheduler.json")]
-    with subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    started = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with ended(started) as process:
+        yield process
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import ended
 from tests.simulation.sweep.processes import ENTER
 from tests.simulation.sweep.small import as_csv, made_up
 
@@ -79,7 +80,8 @@ def test_progress_is_for_terminals(tmp_path: Path) -> None:
 
     terminal, child = pty.openpty()
     env = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
-    with subprocess.Popen([*sweep, "two"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=child, env=env) as process:
+    started = subprocess.Popen([*sweep, "two"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=child, env=env)
+    with ended(started) as process:
         os.close(child)
         seen = b""
         try:

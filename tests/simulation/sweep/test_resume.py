@@ -11,6 +11,7 @@ import pytest
 
 from tests.simulation.sweep.processes import (
     CELLS,
+    PATIENCE_S,
     finished,
     is_running,
     rows,
@@ -50,6 +51,7 @@ def test_after_a_kill(tmp_path: Path, processes: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.signals
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_after_an_interrupt(tmp_path: Path, processes: str) -> None:
     """Ctrl-C reaches the workers, too."""
@@ -60,6 +62,20 @@ def test_after_an_interrupt(tmp_path: Path, processes: str) -> None:
         stdout, stderr = sweep.communicate()
     assert (sweep.returncode, stdout, stderr) == (130, "", "compass-sim: interrupted\n")
     assert 2 <= finished(out) < CELLS
+
+
+@pytest.mark.slow
+@pytest.mark.signals
+def test_in_the_background_an_interrupt_is_for_others(tmp_path: Path) -> None:
+    """Where SIGINT is ignored, as for what a script starts with `&`, Ctrl-C ends neither the sweep nor its workers."""
+    trace, out = write_trace(tmp_path), tmp_path / "out"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # set back by the fixture of these tests
+    with start(trace, out, "--processes", "2") as sweep:
+        until(lambda: finished(out) >= 2)
+        os.killpg(sweep.pid, signal.SIGINT)
+        stdout, stderr = sweep.communicate(timeout=PATIENCE_S)
+    assert (sweep.returncode, stderr) == (0, "")
+    assert len(rows(stdout)) == CELLS == finished(out)
 
 
 @pytest.mark.slow
