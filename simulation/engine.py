@@ -321,7 +321,7 @@ class _Engine:
         return None
 
     def let_past(self, head: TraceJob, now: float) -> None:
-        """Start jobs behind the head that end before it could start."""
+        """Start jobs behind the head that are to end before it could start; pauses may come between."""
         reservation = self.earliest_start(head)
         for job in list(self.queue.behind_head(now)):
             if now + job.duration_s <= reservation:

@@ -27,7 +27,8 @@ class ReplayOptions:
         The order of waiting jobs.
     backfill
         Whether jobs may pass a head that waits for capacity: those that end before enough GPUs can be free for it, by
-        the ends of running jobs as known now. Without pauses they cannot delay the head.
+        the ends of running jobs as known then. Without pauses as many are free for it as early as if none had passed.
+        Pauses may put that off: jobs that pass move instances of others as they come and go, and may be moved.
     series
         Whether to keep a sample of the cluster at each time of an event.
     """

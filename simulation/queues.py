@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JobQueue(Protocol):
-    """Waiting jobs. The head blocks all behind it, unless jobs that cannot delay it are let past."""
+    """Waiting jobs. The head blocks all behind it, but for jobs that are let past it."""
 
     def push(self, job: TraceJob, now: float) -> None:
         """Add a job submitted now."""

@@ -182,7 +182,8 @@ def _add_arguments(parser: Parser, schedulers: tuple[str, ...]) -> None:
         "--queue",
         choices=("fifo", "backfill", "largest-first"),
         default="fifo",
-        help="order of waiting jobs; the first blocks those behind it, but for jobs that cannot delay it (backfill)",
+        help="order of waiting jobs; the first blocks those behind it; with backfill those pass that end before enough "
+        "GPUs can be free for it, as far as is known (they may delay it by migrations that cost time)",
     )
     cluster.add_argument("--seed", metavar="S", type=whole_number, default=0, help="seed of random placement")
     cluster.add_argument(
