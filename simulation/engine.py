@@ -147,6 +147,7 @@ class _Engine:
         self.workload = Workload()
         self.stuck: dict[str, TraceJob] = {}  # ended, but the algorithm does not say how they depart
         self.stuck_gpus = 0
+        self.moved: dict[str, int] = {}  # by job, its instances that moved at this instant
         self.gpus = scheduler.nodes * GPUS_PER_NODE
         start = jobs[0].submit_s if jobs else 0.0
         self.meter = Meter(start)
@@ -173,6 +174,8 @@ class _Engine:
             if now == _NEVER:
                 return
             self.advance(now)
+            if now > self.end_s:
+                self.moved.clear()
             self.end_s = now
             if finish == now:
                 self.complete(now)
@@ -232,6 +235,7 @@ class _Engine:
         if isinstance(answer, Refused):
             return False
         self.workload.change(job.gpus, -job.instances)
+        self.counters.migrations -= self.moved.pop(job.name, 0)  # it leaves at once: nobody moves it before
         self.changed()
         if answer.migrations:
             self.migrate(answer.migrations)
@@ -352,12 +356,14 @@ class _Engine:
     def migrate(self, migrations: Sequence[Migration]) -> None:
         """Count instances that moved, and pause their jobs."""
         self.counters.migrations += len(migrations)
-        if self.options.pauses is NO_PAUSES:
-            return
         moved: dict[str, int] = {}
         for migration in migrations:
             name = migration.instance.job
             moved[name] = moved.get(name, 0) + 1
+        for name, count in moved.items():
+            self.moved[name] = self.moved.get(name, 0) + count
+        if self.options.pauses is NO_PAUSES:
+            return
         for name, count in moved.items():
             run = self.running.get(name)
             if run is not None:  # a job that ended and could not depart has nothing left to pause

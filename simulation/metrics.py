@@ -152,7 +152,7 @@ class Counters:
     events
         Arrivals and departures carried out.
     migrations
-        Instances that changed their node.
+        Instances that changed their node, but for those of jobs that depart at the same instant.
     pauses, paused_s, paused_gpu_s
         Times a running job was paused, seconds of these, and the same weighted by the GPUs the jobs held meanwhile.
     max_avoidable
@@ -225,7 +225,8 @@ class ReplayResult:
     undefined_departures, stuck_gpu_s
         Jobs whose departure was undefined when they ended, and the GPU-seconds held after the end.
     migrations, pauses, paused_s, paused_gpu_s
-        Instances that changed their node; pauses of jobs, their seconds, and GPU-seconds held meanwhile.
+        Instances that changed their node, but for those of jobs that depart at the same instant; pauses of jobs, their
+        seconds, and GPU-seconds held meanwhile.
     rounds
         Rounds of a scheduler that works by the clock.
     wall_s

@@ -84,7 +84,8 @@ class SlowEngine:
     blocked: str = ""
     blocked_jobs: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     avoidable: list[int] = field(default_factory=list[int])
-    moves: int = 0
+    moved: list[tuple[Fraction, str]] = field(default_factory=list[tuple[Fraction, str]])
+    left_at: dict[str, Fraction] = field(default_factory=dict[str, Fraction])
     pauses: list[tuple[Fraction, int]] = field(default_factory=list[tuple[Fraction, int]])
 
     # what the nodes hold, recomputed whenever it is asked for
@@ -176,7 +177,7 @@ class SlowEngine:
             if live:
                 assert min(self.free()) >= 0
         assert min(self.free()) >= 0
-        self.moves += len(moves)
+        self.moved += [(self.now, move[0]) for move in moves]
         for name in {move[0] for move in moves}:
             run = next((run for run in self.running if run.job.name == name), None)
             if run:
@@ -196,6 +197,7 @@ class SlowEngine:
             return False
         del self.where[job.name]
         del self.holders[job.name]
+        self.left_at[job.name] = self.now
         self.carry_out(moves)
         return True
 
@@ -252,6 +254,11 @@ class SlowEngine:
         return self.policy.order(self, list(self.waiting))
 
     # figures
+
+    @property
+    def moves(self) -> int:
+        """Moves that somebody would make: of jobs that were still there afterwards."""
+        return sum(self.left_at.get(name) != moment for moment, name in self.moved)
 
     def over_time(self, value: Callable[[Period], float]) -> Fraction:
         return sum((Fraction(value(period)) * period.seconds for period in self.periods), Fraction(0))

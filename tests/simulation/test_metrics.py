@@ -104,6 +104,16 @@ class TestPauses:
         # GPUs are held during the pause
         assert done.result.agu == close((4 * 10 + 4 * 2 + 4 * 13) / (16 * 13))
 
+    def test_who_departs_at_the_same_instant_is_not_moved(self) -> None:
+        """All end at 2: as a goes, b joins c or c joins b, on paper only."""
+        options = ReplayOptions(pauses=Pauses(seconds=3.0))
+        recorder = Recorder()
+        jobs = jobs_of((0, 2, 1, 4), (0, 2, 1, 4), (0, 2, 1, 4))
+        done = replay(jobs, CoreScheduler(Variant.EXACT, 2), options, observer=recorder)
+        assert len(recorder.moves) == 1
+        assert done.result.migrations == done.result.pauses == 0
+        assert done.result.span_s == 2
+
     def test_the_pause_may_depend_on_the_job(self) -> None:
         options = ReplayOptions(pauses=Pauses(seconds=lambda job: job.total_gpus / 2))
         done = replay(jobs_of(*self.JOBS), CoreScheduler(Variant.EXACT, 2), options)

@@ -16,6 +16,7 @@ from simulation.jobs import TraceJob
 from simulation.schedulers.core_variants import CoreScheduler
 from simulation.schedulers.registry import make_scheduler
 from tests.core.test_venus import replayed, week_of_venus
+from tests.simulation.recording import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,9 +35,12 @@ def as_trace(requests: Iterable[Request]) -> list[TraceJob]:
 
 def compare(requests: list[Request], variant: Variant, nodes: int) -> None:
     expected = replayed(requests, variant, nodes)
-    result = replay(as_trace(requests), CoreScheduler(variant, nodes)).result
+    recorder = Recorder()
+    result = replay(as_trace(requests), CoreScheduler(variant, nodes), observer=recorder).result
     assert result.events == expected.events
-    assert result.migrations == expected.migrations
+    # the referee counts moves of jobs, too, that depart at the same instant
+    assert len(recorder.moves) == expected.migrations
+    assert result.migrations <= expected.migrations
     assert result.max_avoidable_partial_nodes == expected.most_avoidable
     assert result.afr == close(expected.mean_sif)
     assert result.jct_s.mean == close(expected.mean_jct_s)

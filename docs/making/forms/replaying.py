@@ -47,7 +47,7 @@ class Replay(Form):
     feasible_blocked_jobs: Annotated[int, says("jobs that waited at the head for any of these causes but GPUs")]
     undefined_departures: Annotated[int, says("jobs whose departure was undefined when they ended")]
     stuck_gpu_s: Annotated[float, says("GPU-seconds held after the end for that reason")]
-    migrations: Annotated[int, says("instances that changed their node")]
+    migrations: Annotated[int, says("instances that changed their node, but for jobs that depart at that instant")]
     pauses: Annotated[int, says("times a running job was paused")]
     paused_s: Annotated[float, says("seconds of these")]
     paused_gpu_s: Annotated[float, says("GPU-seconds held meanwhile")]

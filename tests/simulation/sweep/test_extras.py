@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parents[3] / "simulation"
 WALLS = {
-    "polars": {"sweep/store.py", "sweep/summary.py"},
+    "polars": {"sweep/frames.py"},
     "matplotlib": {"plots/drawing.py"},
     "distributed": {"sweep/distributed.py"},
 }
