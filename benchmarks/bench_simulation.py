@@ -124,6 +124,7 @@ class Options(argparse.Namespace):
     days: tuple[int, int] | None
     nodes: int | None
     ties: int
+    check: bool
 
 
 def report(options: Options) -> None:
@@ -135,7 +136,7 @@ def report(options: Options) -> None:
     print("scheduler   jobs/s     AFR  max   AJCT s blocked h structure undefined   moves   MiB")
     for scheduler in schedulers(names, nodes, jobs, options.ties):
         began = process_time()
-        r = replay(jobs, scheduler).result
+        r = replay(jobs, scheduler, check=options.check).result
         seconds = process_time() - began
         mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
@@ -153,4 +154,5 @@ if __name__ == "__main__":
     parser.add_argument("--days", type=int, nargs=2, metavar=("FIRST", "END"), help="the end is not included")
     parser.add_argument("--nodes", type=int)
     parser.add_argument("--ties", type=int, default=0, help="replays of best fit with ties at random")
+    parser.add_argument("--check", action="store_true", help="hold each answer against the book of the replay")
     report(parser.parse_args(namespace=Options()))

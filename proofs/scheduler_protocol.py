@@ -6,40 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from compass_core import ClusterState, Variant, arrive, depart
+from compass_core.scheduler_protocol import Scheduler
 from oracle.closed_form import fewest_partial_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from compass_core import Job
 
-
-class Scheduler(Protocol):
-    """A scheduler as the kit drives it: four methods, any state behind them.
-
-    The cluster has nodes 0, 1, ... of 8 GPUs each. Events come one at a time; what runs may be moved at any event.
-    Each list is played twice, to see whether the placements are the same. After one that breaks a law
-    shorter ones are played.
-    """
-
-    def reset(self, nodes: int) -> None:
-        """Begin anew with so many idle nodes; called before each list of events."""
-        ...
-
-    def arrive(self, job: Job) -> bool:
-        """Admit the job whole and return True, or not at all and return False. Its name is new.
-
-        Called once a job: one that is refused does not wait.
-        """
-        ...
-
-    def depart(self, name: str) -> None:
-        """End the job of that name, which was admitted and has not departed."""
-        ...
-
-    def placement(self) -> Mapping[str, Sequence[int]]:
-        """Return, for each running job, the node of each of its instances; called once after each event."""
-        ...
+__all__ = ["OurScheduler", "Promise", "ReportsSif", "Scheduler"]
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from simulation.demand import GPUS_PER_NODE, fits_idle_cluster
 from simulation.jobs import Trace
 from simulation.metrics import Counters, Head, JobRecord, Level, Meter, ReplayResult, Sample, Span, summarise
 from simulation.options import DEFAULT_OPTIONS, QueueOrder, ReplayOptions
+from simulation.own.checked import checked, is_ours
 from simulation.pauses import NO_PAUSES
 from simulation.queues import FifoQueue, JobQueue, LargestFirstQueue
 from simulation.running import Run, RunningJobs
@@ -86,6 +87,7 @@ def replay(
     options: ReplayOptions = DEFAULT_OPTIONS,
     *,
     observer: Observer | None = None,
+    check: bool | None = None,
 ) -> Replay:
     """Replay jobs under a scheduler whose cluster is idle.
 
@@ -99,6 +101,9 @@ def replay(
         What else is assumed.
     observer
         Is told of every start, departure and round.
+    check
+        Whether to hold what the scheduler answers against a book of the replay's own: nodes, capacity, gangs, moves, Φ
+        and empty nodes. By default those schedulers are checked that do not come with this package.
 
     Returns
     -------
@@ -109,8 +114,12 @@ def replay(
     ------
     TraceError
         The jobs make no trace: they are not in order of submission, say.
+    SchedulerError
+        The scheduler was checked and broke a clause; event and clause are named.
     """
     began = perf_counter()
+    if check or (check is None and not is_ours(scheduler)):
+        scheduler = checked(scheduler)
     fitting: list[TraceJob] = []
     refused: list[TraceJob] = []
     for job in jobs if isinstance(jobs, Trace) else Trace(tuple(jobs)):
