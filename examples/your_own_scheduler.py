@@ -1,6 +1,6 @@
 """Check a scheduler of your own against what it promises, and see the shortest list of events that breaks a promise.
 
-This one repacks the whole cluster at every event, largest first. Needs the extra `proofs`; see docs/conformance.md.
+This one repacks the whole cluster at every event, largest first. See docs/conformance.md.
 
     $ python examples/your_own_scheduler.py
     never an avoidable partial node: BROKEN on 2 nodes by 4x2, 1x3
@@ -13,7 +13,7 @@ from proofs.conformance import Promise, check_scheduler
 
 
 class FirstFitDecreasing:
-    """Repacks everything at every event."""
+    """Repacks all at every event. `compass-sim run --schedulers your_own_scheduler:FirstFitDecreasing` replays it."""
 
     def reset(self, nodes: int) -> None:
         """Begin anew with so many idle nodes of 8 GPUs."""

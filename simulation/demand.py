@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from simulation.jobs import TraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from simulation.jobs import TraceJob
+    from simulation.jobs import Trace, TraceJob
 
 GPUS_PER_NODE = 8
 """G: the schedulers and the closed form of Φ* that the replay uses are those of 8-GPU nodes."""
@@ -34,8 +34,22 @@ def peak_demand(jobs: Iterable[TraceJob]) -> int:
     return peak
 
 
-def nodes_for(jobs: Iterable[TraceJob], eta: float) -> int:
-    """Return N = ⌈η·D/8⌉, at least 1; a smaller η is a tighter cluster.
+def nodes_for(jobs: Sequence[TraceJob] | Trace, eta: float) -> int:
+    """Return N, the larger of ⌈η·D/8⌉ and what the largest job needs; a smaller η is a tighter cluster.
+
+    Of ⌈η·D/8⌉ alone a few large jobs would make a cluster that cannot hold the largest: the job that sets the peak
+    would be refused, and the replay be about other jobs than those that gave its size.
+
+    Raises
+    ------
+    TraceError
+        η is not above 0.
+    """
+    return max(nodes_by_share(peak_demand(jobs), eta), nodes_of_largest(jobs))
+
+
+def nodes_by_share(peak: int, eta: float) -> int:
+    """Return ⌈η·D/8⌉, at least 1, of a peak demand of D GPUs.
 
     Raises
     ------
@@ -46,7 +60,14 @@ def nodes_for(jobs: Iterable[TraceJob], eta: float) -> int:
         raise TraceError(f"expected eta above 0, got {eta}")
     # The decimal number that was written: 0.95 as a float is a little less, and would be a node less on some traces.
     share = Fraction(Decimal(str(eta)))
-    return max(1, -(-share.numerator * peak_demand(jobs) // (share.denominator * GPUS_PER_NODE)))
+    return max(1, -(-share.numerator * peak // (share.denominator * GPUS_PER_NODE)))
+
+
+def nodes_of_largest(jobs: Iterable[TraceJob]) -> int:
+    """Return the fewest idle nodes that hold any one of the jobs; those of more than 8 GPUs an instance fit none."""
+    return max(
+        (-(-job.instances // (GPUS_PER_NODE // job.gpus)) for job in jobs if job.gpus <= GPUS_PER_NODE), default=1
+    )
 
 
 def fits_idle_cluster(job: TraceJob, nodes: int) -> bool:

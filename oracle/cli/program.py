@@ -61,8 +61,8 @@ class Program:
             return self._print_outcome(self._run(arguments))
         except SystemExit as done:  # argparse, after it printed the help or the version
             return done.code if isinstance(done.code, int) else ExitStatus.DONE
-        except KeyboardInterrupt:
-            _complain(f"{self.name}: interrupted")
+        except KeyboardInterrupt as stop:
+            _complain(f"{self.name}: interrupted" + (f": {stop}" if stop.args else ""))
             return INTERRUPTED
         except UsageError as error:
             _complain(str(error))

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from compass_core import CompassError
 from oracle.cli.command import Command, Outcome, UsageError
 from oracle.cli.values import positive_number, seconds, whole_number
 from oracle.safe_text import csv_text, json_text
 from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
 from simulation.demand import nodes_for, peak_demand
 from simulation.engine import QueueOrder, ReplayOptions, replay
+from simulation.own.loading import find, is_own
 from simulation.pauses import Pauses
-from simulation.schedulers.registry import ALIASES, SCHEDULERS, make_scheduler
+from simulation.schedulers.registry import ALIASES, NAMES, SCHEDULERS, make_scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,12 +134,16 @@ def _csv(entries: Sequence[dict[str, object]]) -> str:
 
 
 def scheduler_names(text: str) -> tuple[str, ...]:
-    """Return names of schedulers from a text such as gfs,exact."""
+    """Return names of schedulers from a text such as gfs,exact,mine:BestFit."""
     names = tuple(text.split(","))
-    known = (*SCHEDULERS, *ALIASES)
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in SCHEDULERS and name not in ALIASES and not is_own(name)]
     if unknown:
-        raise argparse.ArgumentTypeError(f"expected names out of {', '.join(known)}, got {unknown[0]!r}")
+        raise argparse.ArgumentTypeError(f"expected names out of {NAMES}, got {unknown[0]!r}")
+    try:
+        for own in filter(is_own, names):
+            find(own)
+    except CompassError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     if len({ALIASES.get(name, name) for name in names}) < len(names):
         raise argparse.ArgumentTypeError(f"expected each scheduler once, got {text!r}")
     return names
@@ -170,7 +176,7 @@ def _add_arguments(parser: Parser, schedulers: tuple[str, ...]) -> None:
         metavar="A,B,...",
         type=scheduler_names,
         default=schedulers,
-        help=f"out of {', '.join((*SCHEDULERS, *ALIASES))} (default: {','.join(schedulers)})",
+        help=f"out of {NAMES} (default: {','.join(schedulers)})",
     )
     cluster.add_argument(
         "--migration-cost", metavar="C", type=seconds, default=0.0, help="seconds a job pauses when it is moved"

@@ -66,7 +66,7 @@ def _lab(options: PlotArguments, trace: Trace, folder: Path) -> Lab:
     store = open_store(folder, fingerprint(trace), assumptions)
 
     def results(cells: Sequence[Cell]) -> list[Row]:
-        run_cells(options, store, cells, traces, assumptions)
+        run_cells(options, store, cells, traces, assumptions, lasting=options.cells is not None)
         return store.rows(cells)
 
     return Lab(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.tables import Column, Screen, draw
 from oracle.safe_text import printable
+from simulation.demand import nodes_by_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +47,13 @@ def _columns(comparison: Comparison) -> list[Column]:
 def _cluster(comparison: Comparison) -> Iterator[str]:
     size = f"{comparison.nodes:,} nodes of 8 GPUs"
     peak = f"peak demand: {comparison.peak_demand:,} GPUs"
-    yield f"{size} ({peak})." if comparison.eta is None else f"{size}: η = {comparison.eta:g} ({peak})."
+    eta, nodes = comparison.eta, comparison.nodes
+    if eta is None:
+        yield f"{size} ({peak})."
+    elif (by_share := nodes_by_share(comparison.peak_demand, eta)) < nodes:
+        yield f"{size}, which the largest job needs: η = {eta:g} would be {by_share:,} ({peak})."
+    else:
+        yield f"{size}: η = {eta:g} ({peak})."
     refused = comparison.results[0].refused_jobs
     if refused:
         yield f"Larger than the cluster, refused: {refused:,} of {refused + comparison.results[0].jobs:,} jobs."

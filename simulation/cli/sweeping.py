@@ -12,11 +12,12 @@ from oracle.cli.values import positive_number, seconds, whole_number
 from oracle.safe_text import csv_text, json_text
 from simulation.cli.comparing import COMPARED, scheduler_names, share
 from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
-from simulation.schedulers.registry import ALIASES, SCHEDULERS
+from simulation.demand import nodes_by_share, nodes_of_largest, peak_demand
+from simulation.schedulers.registry import ALIASES, NAMES
 from simulation.sweep.cells import Assumptions, fingerprint, grid, sampled, windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from oracle.cli.command import Parser
     from simulation.jobs import Trace
@@ -81,21 +82,35 @@ def run_cells(
     cells: Sequence[Cell],
     traces: Mapping[Days, Trace],
     assumptions: Assumptions,
+    *,
+    lasting: bool = True,
 ) -> int:
-    """Complete the cells in a store and return how many were run."""
+    """Complete the cells in a store and return how many were run.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The run was interrupted; where the store is lasting, it says how many cells are kept.
+    """
     from simulation.cli.progress import CellProgress  # noqa: PLC0415 - rich is slow to load, and help needs none
     from simulation.sweep.running import complete  # noqa: PLC0415 - of the extra [simulation]
 
-    with CellProgress(sum(not store.has(cell) for cell in cells)) as progress:
-        return complete(
-            store,
-            cells,
-            traces,
-            assumptions,
-            processes=options.processes,
-            dask=options.dask,
-            done=progress.done,
-        )
+    try:
+        with CellProgress(sum(not store.has(cell) for cell in cells)) as progress:
+            return complete(
+                store,
+                cells,
+                traces,
+                assumptions,
+                processes=options.processes,
+                dask=options.dask,
+                done=progress.done,
+            )
+    except KeyboardInterrupt:
+        if not lasting:
+            raise
+        kept = f"{sum(map(store.has, cells)):,} of {len(cells):,} cells are kept in {store.folder}"
+        raise KeyboardInterrupt(f"{kept}; the same command goes on with the others") from None
 
 
 def sweep(options: SweepArguments) -> Outcome:
@@ -114,7 +129,16 @@ def sweep(options: SweepArguments) -> Outcome:
         f"{len(options.migration_cost)} costs x {len(options.schedulers)} schedulers; {ran:,} run now, "
         f"{len(cells) - ran:,} were finished. One Parquet file each: {options.out / 'cells'}."
     )
-    return _outcome(options, store, cells, loaded, [counted, *lines])
+    return _outcome(options, store, cells, loaded, [counted, *_enlarged(traces, options.eta), *lines])
+
+
+def _enlarged(traces: Mapping[Days, Trace], etas: Sequence[float]) -> Iterator[str]:
+    """Yield at which η there are windows whose largest job needs more nodes than η gives."""
+    needed = [(nodes_of_largest(trace), peak_demand(trace)) for trace in traces.values()]
+    for eta in etas:
+        larger = sum(nodes_by_share(peak, eta) < nodes for nodes, peak in needed)
+        if larger:
+            yield f"η = {eta:g}: as many nodes as the largest job needs, more than η gives, in {larger:,} windows."
 
 
 def _outcome(
@@ -195,7 +219,7 @@ def add_grid_arguments(parser: Parser, schedulers: tuple[str, ...] = COMPARED) -
         metavar="A,B,...",
         type=_schedulers,
         default=schedulers,
-        help=f"out of {', '.join((*SCHEDULERS, *ALIASES))} (default: {','.join(schedulers)})",
+        help=f"out of {NAMES} (default: {','.join(schedulers)})",
     )
     cells.add_argument("--seed", metavar="S", type=whole_number, default=0, help="of the sample and random placement")
     running = parser.add_argument_group("running")

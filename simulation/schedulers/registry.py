@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compass_core import CompassError, Variant
+from simulation.own.loading import is_own, make_own
 from simulation.schedulers.cafgd import CafgdScheduler
 from simulation.schedulers.core_variants import CoreScheduler
 from simulation.schedulers.drr import DrrScheduler
@@ -61,6 +62,9 @@ ALIASES = {"best-fit": "gfs"}
 SCHEDULERS = tuple(_MAKERS)
 """The names, the paper's own schedulers first."""
 
+NAMES = f"{', '.join((*SCHEDULERS, *ALIASES))}, or module:Class of your own"
+"""What may be named, for help and complaints."""
+
 
 def make_scheduler(
     name: str, nodes: int, workload: Sequence[TraceJob] = (), *, seed: int = 0, drr_policy: Path | None = None
@@ -70,7 +74,7 @@ def make_scheduler(
     Parameters
     ----------
     name
-        One of `SCHEDULERS`, or "best-fit", which is "gfs".
+        One of `SCHEDULERS`, or "best-fit", which is "gfs", or module:Class of one's own.
     nodes
         N, at least 1.
     workload
@@ -84,12 +88,16 @@ def make_scheduler(
     ------
     UnknownSchedulerError
         No scheduler has that name.
+    OwnSchedulerError
+        There is no such class of one's own, or it is no scheduler.
     LearningUnavailableError
         The weights cannot be read, or PyTorch is not installed.
     """
     if name == "drr" and drr_policy is not None:
         return DrrScheduler(nodes, LearntPolicy.load(drr_policy))
+    if is_own(name):
+        return make_own(name, nodes)
     maker = _MAKERS.get(ALIASES.get(name, name))
     if maker is None:
-        raise UnknownSchedulerError(f"no scheduler is named {name!r}; there are {', '.join((*SCHEDULERS, *ALIASES))}")
+        raise UnknownSchedulerError(f"no scheduler is named {name!r}; there are {NAMES}")
     return maker(nodes, workload, seed)

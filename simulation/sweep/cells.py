@@ -12,6 +12,7 @@ from compass_core import CompassError
 from simulation.demand import nodes_for, peak_demand
 from simulation.engine import QueueOrder, ReplayOptions, replay
 from simulation.jobs import Trace
+from simulation.own.loading import find, is_own
 from simulation.pauses import Pauses
 from simulation.schedulers.registry import make_scheduler
 from simulation.traces.selection import DAY_S
@@ -43,7 +44,7 @@ class Cell:
     eta
         η: N = ⌈η·D/8⌉, D being the peak demand of these jobs.
     scheduler
-        Its name.
+        Its name; that of one's own is module:Class.
     cost_s
         Seconds a job stands still when instances of it move.
     """
@@ -55,9 +56,14 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What tells it from the other cells; fit for a file name."""
+        """What tells it from the other cells; fit for a file name.
+
+        A scheduler of one's own changes: its file is part of what tells it, so that another version is another cell.
+        """
+        code = code_of(self.scheduler)
+        scheduler = f"{self.scheduler.replace(':', '-')}-{code}" if code else self.scheduler
         first, last = self.days
-        return f"days{first}to{last}_eta{float(self.eta)!r}_c{float(self.cost_s)!r}_{self.scheduler}"
+        return f"days{first}to{last}_eta{float(self.eta)!r}_c{float(self.cost_s)!r}_{scheduler}"
 
     def columns(self) -> Row:
         """Return the columns that name it."""
@@ -88,11 +94,20 @@ class Task:
     cell: Cell
     jobs: tuple[TraceJob, ...]
     assumptions: Assumptions
+    code: str = ""
+    """Of a scheduler of one's own: the version for which the cell is kept."""
+
+
+def code_of(scheduler: str) -> str:
+    """Return what tells versions of a scheduler of one's own apart; nothing for ours, told by the package's."""
+    return find(scheduler).code if is_own(scheduler) else ""
 
 
 def run_cell(task: Task) -> Row:
     """Replay a cell and return its row. Nothing but its argument goes in: run twice, it gives the same but for time."""
     cell, assumptions = task.cell, task.assumptions
+    if code_of(cell.scheduler) != task.code:
+        raise SweepError(f"{cell.scheduler}: expected the file of the machine that runs the sweep, found another here")
     trace = Trace(task.jobs)
     nodes = nodes_for(trace, cell.eta)
     options = ReplayOptions(
@@ -145,7 +160,7 @@ def grid(
 
 def tasks_of(cells: Iterable[Cell], traces: Mapping[Days, Trace], assumptions: Assumptions) -> tuple[Task, ...]:
     """Return the cells with the jobs of their days."""
-    return tuple(Task(cell, traces[cell.days].jobs, assumptions) for cell in cells)
+    return tuple(Task(cell, traces[cell.days].jobs, assumptions, code_of(cell.scheduler)) for cell in cells)
 
 
 def fingerprint(jobs: Iterable[TraceJob]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from simulation.demand import fits_idle_cluster, nodes_for, peak_demand
+from simulation.demand import fits_idle_cluster, nodes_by_share, nodes_for, peak_demand
 from simulation.jobs import Trace, TraceError, TraceJob
 from simulation.queues import FifoQueue, LargestFirstQueue
 from simulation.schedulers.mcg import McgScheduler
@@ -62,10 +65,24 @@ class TestDemand:
         assert peak_demand(jobs_of((0, 5, 1, 8), (5, 5, 1, 8))) == 8
 
     def test_nodes_are_rounded_up(self) -> None:
-        jobs = jobs_of((0, 5, 929, 1))
-        assert nodes_for(jobs, 0.9) == 105  # 104.51
-        assert nodes_for(jobs_of((0, 5, 20, 8)), 0.95) == 19  # exactly: 0.95 as a float would make it 20
-        assert nodes_for([], 0.9) == 1
+        assert nodes_by_share(929, 0.9) == nodes_for([TraceJob(str(i), 0, 5, 1, 1) for i in range(929)], 0.9) == 105
+        assert nodes_by_share(160, 0.95) == 19  # exactly: 0.95 as a float would make it 20
+        assert nodes_by_share(0, 0.9) == nodes_for([], 0.9) == 1
+
+    @given(jobs=traces(), eta=st.sampled_from((0.05, 0.5, 0.9, 1.3)))
+    def test_eta_refuses_no_job_that_a_cluster_can_hold(self, jobs: list[TraceJob], eta: float) -> None:
+        """N is the least number of nodes that is no fewer than ⌈η·D/8⌉ and holds each job on its own."""
+        nodes = next(
+            nodes
+            for nodes in count(1)
+            if nodes >= Fraction(str(eta)) * peak_demand(jobs) / 8
+            and all(fits_idle_cluster(job, nodes) for job in jobs if job.gpus <= 8)
+        )
+        assert nodes_for(jobs, eta) == nodes
+
+    def test_the_job_that_sets_the_peak_is_not_refused(self) -> None:
+        job = TraceJob("a", 0, 100, 5, 5)
+        assert (peak_demand([job]), nodes_by_share(25, 0.9), nodes_for([job], 0.9)) == (25, 3, 5)
 
     @pytest.mark.parametrize("eta", [0.0, -1.0, float("nan"), float("inf")])
     def test_eta_is_a_positive_number(self, eta: float) -> None:

@@ -136,6 +136,17 @@ def test_jobs_larger_than_the_cluster(compass_sim: CompassSim, trace: Path) -> N
     assert json.loads(compass_sim("run", trace, "--nodes", "1", "-o", "json").out)["refused_jobs"] == 1
 
 
+def test_eta_refuses_no_job_for_its_size(compass_sim: CompassSim, tmp_path: Path) -> None:
+    """0.9 of the peak of 40 GPUs would be 5 nodes, on which the job that sets it does not fit: 5 GPUs a node."""
+    path = tmp_path / "trace.csv"
+    path.write_text(HEADER + "a,0,5,8,5,\nb,9,50,2,8,\n")
+    result = compass_sim("run", path, "--eta", "0.9")
+    assert "8 nodes of 8 GPUs, which the largest job needs: η = 0.9 would be 5 (peak demand: 40 GPUs)." in result.out
+    assert "refused" not in result.out
+    entry = json.loads(compass_sim("run", path, "--eta", "0.9", "-o", "json").out)
+    assert (entry["nodes"], entry["jobs"], entry["refused_jobs"]) == (8, 2, 0)
+
+
 def test_jobs_the_print_has_no_rule_for(compass_sim: CompassSim, tmp_path: Path) -> None:
     """P5: on one node, after `1x3, 1x3, 2x1`, neither 3-GPU job can depart: its filler would have no legal home."""
     path = tmp_path / "trace.csv"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,19 +105,37 @@ def test_what_printed_leaves_undefined_is_said(capsys: pytest.CaptureFixture[str
     assert said in call(capsys, *options)[1]
 
 
-def test_jobs_larger_than_their_cluster_are_said(
-    capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path
-) -> None:
-    """At η = 0.1 a day has a node or two: jobs of three instances of 8 do not fit. Said once, for all schedulers."""
+def test_a_cluster_holds_its_largest_job(capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path) -> None:
+    """At η = 0.1 a day would have a node or two, and jobs of three instances of 8 would be refused."""
+    options = (trace, "--eta", ".1,9", "--schedulers", "gfs,exact", "--out", str(tmp_path / "out"))
+    cells = list(csv.DictReader(io.StringIO(call(capsys, *options, "-o", "csv")[1])))
+    raised = 0
+    for cell in cells:
+        jobs = [job for job in JOBS if int(job.submit_s // DAY_S) == int(cell["first_day"])]
+        largest = max(-(-job.instances // (8 // job.gpus)) for job in jobs)
+        by_share = max(1, math.ceil(Fraction(cell["eta"]) * int(cell["peak_demand_gpus"]) / 8))
+        assert int(cell["nodes"]) == max(largest, by_share)
+        assert cell["refused_jobs"] == "0"
+        raised += largest > by_share and cell["scheduler"] == "gfs"
+    assert raised > 0
+    table = call(capsys, *options)[1]
+    assert table.count("as the largest job needs") == 1
+    assert f"η = 0.1: as many nodes as the largest job needs, more than η gives, in {raised} windows." in table
+
+
+def test_jobs_larger_than_any_cluster_are_said(capsys: pytest.CaptureFixture[str], trace: str, tmp_path: Path) -> None:
+    """Those of more GPUs an instance than a node has. Said once for each η, for all schedulers."""
+    with (tmp_path / "trace.csv").open("a") as file:
+        file.write("wide,430000,10,1,9,\n")
     options = (trace, "--eta", ".1,9", "--schedulers", "gfs,exact", "--out", str(tmp_path / "out"))
     cells = list(csv.DictReader(io.StringIO(call(capsys, *options, "-o", "csv")[1])))
     refused = sum(int(r["refused_jobs"]) for r in cells if (r["scheduler"], r["eta"]) == ("gfs", "0.1"))
-    assert refused > 0
+    assert refused == 1
     data = json.loads(call(capsys, *options, "-o", "json")[1])
     assert [row["refused_jobs"] for row in data["schedulers"] if row["eta"] == 0.1] == [refused, refused]
     table = call(capsys, *options)[1]
-    assert table.count("were refused.") == 1
-    assert f"η = 0.1: {refused:,} jobs are larger than the cluster of their window and were refused." in table
+    assert table.count("were refused.") == 2
+    assert "η = 0.1: 1 jobs are larger than the cluster of their window and were refused." in table
 
 
 @pytest.mark.parametrize("output", ["table", "json", "csv"])

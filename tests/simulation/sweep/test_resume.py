@@ -60,8 +60,10 @@ def test_after_an_interrupt(tmp_path: Path, processes: str) -> None:
         until(lambda: finished(out) >= 2)
         os.killpg(sweep.pid, signal.SIGINT)
         stdout, stderr = sweep.communicate()
-    assert (sweep.returncode, stdout, stderr) == (130, "", "compass-sim: interrupted\n")
-    assert 2 <= finished(out) < CELLS
+    kept = finished(out)
+    assert 2 <= kept < CELLS
+    said = f"{kept} of {CELLS} cells are kept in {out}; the same command goes on with the others"
+    assert (sweep.returncode, stdout, stderr) == (130, "", f"compass-sim: interrupted: {said}\n")
 
 
 @pytest.mark.slow
