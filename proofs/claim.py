@@ -24,7 +24,7 @@ class Status(Enum):
 
 
 class Effort(Enum):
-    """How much time a settling function may take: all claims under two minutes together, or under an hour."""
+    """How much time a settling function may take: all claims together some minutes, or under an hour."""
 
     QUICK = "quick"
     FULL = "full"
@@ -82,6 +82,8 @@ class Claim:
     ----------
     id
         C for claims of this project, P for claims of the paper (theory §5).
+    title
+        What it is about, in a few words.
     statement
         What is claimed, in one sentence.
     source
@@ -91,6 +93,7 @@ class Claim:
     """
 
     id: str
+    title: str
     statement: str
     source: str
     settle: Callable[[Effort], Finding]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
+import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ import msgspec
 from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError
 from oracle.cli.completion import SHELLS, completion_script
 from oracle.cli.program import Program
+from oracle.cli.progress import Progress
 from oracle.safe_text import printable_json
 from proofs import record
 from proofs.claim import Claim, Effort, Finding
@@ -31,8 +34,7 @@ _EPILOG = """exit status:
   0  done
   1  the status of a claim is worse than the recorded one, or two solvers contradict each other
   2  bad usage, or a file that cannot be written
-
-Interrupted by Ctrl-C it prints and records nothing, and its status is 130.
+  3  interrupted by Ctrl-C: what was settled by then is printed, and recorded with --record
 
 examples:
   compass-prove
@@ -40,10 +42,14 @@ examples:
   compass-prove --full --smt2 lemmas/ --second-solver"""
 
 
+_WIDTH = 100  # of a statement in the table
+
+
 class _Options(argparse.Namespace):
     effort: Effort
     claims: list[str]
     output: Literal["table", "json"]
+    verbose: bool
     smt2: Path | None
     second_solver: bool
     time_limit: float
@@ -82,6 +88,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str = "compass-abs/register/1"
     claims: list[Row]
+    not_settled: list[str]
 
 
 class _Prove(Program):
@@ -117,7 +124,7 @@ def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Recor
     UsageError
         The arguments make no sense.
     """
-    parser = _parser()
+    parser = _parser(register)
     options = parser.parse_args(arguments, namespace=_Options())
     if options.completion is not None:
         return Outcome(text=completion_script(parser, [parser], options.completion))
@@ -134,17 +141,46 @@ def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Recor
         options.smt2.mkdir(parents=True, exist_ok=True)
     session = Session(options.time_limit, directory=options.smt2, second_solver=options.second_solver)
     with use_session(session):
-        settled = [settle(claim, options.effort, known) for claim in chosen]
+        settled = _settle_in_turn(chosen, options.effort, known)
+    missing = [claim.id for claim in chosen[len(settled) :]]
     if options.record:
         record.save({one.claim.id: one.finding for one in settled}, options.effort)
-    text = _json(settled) if options.output == "json" else _table(settled)
+    text = _json(settled, missing) if options.output == "json" else _table(settled, missing, verbose=options.verbose)
     fallen = [f"{one.claim.id} fell: {one.fell}" for one in settled if one.fell and not options.record]
+    interrupted = [f"compass-prove: interrupted; not settled: {', '.join(missing)}"] if missing else []
+    unfallen = ExitStatus.UNSETTLED if missing else ExitStatus.DONE
     return Outcome(
         text=text,
-        notes=(*_session_notes(session), *fallen),
-        status=ExitStatus.ASKED_FOR if fallen else ExitStatus.DONE,
+        notes=(*_session_notes(session), *fallen, *interrupted),
+        status=ExitStatus.ASKED_FOR if fallen else unfallen,
         for_machines=options.output == "json",
     )
+
+
+def _settle_in_turn(claims: Sequence[Claim], effort: Effort, known: record.Record) -> list[Settled]:
+    """Settle claims one by one, and say on a terminal which; an interrupt leaves those that are settled by then.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        There are none yet.
+    """
+    settled: list[Settled] = []
+    progress: Progress | None = None
+    try:
+        if sys.stderr is not None and sys.stderr.isatty():
+            progress = Progress("", kept="the claims settled so far", total=len(claims))
+        for claim in claims:
+            if progress is not None:
+                progress.show(f"{claim.id}  {claim.title}", done=len(settled))
+            settled.append(settle(claim, effort, known))
+    except KeyboardInterrupt:
+        if not settled:
+            raise
+    finally:
+        if progress is not None:
+            progress.stop()
+    return settled
 
 
 def settle(
@@ -157,22 +193,28 @@ def settle(
     return Settled(claim=claim, finding=finding, seconds=clock() - started, fell=record.fell(finding, entry))
 
 
-def _parser() -> Parser:
+def _parser(register: Sequence[Claim]) -> Parser:
+    width = max(len(claim.id) for claim in register)
+    listed = "".join(f"  {claim.id:{width}}  {claim.title}\n" for claim in register)
     parser = Parser(
         prog="compass-prove",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f"claims (-v prints each in full):\n{listed}\n{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(effort=Effort.QUICK)
     add = parser.add_mutually_exclusive_group().add_argument
-    quick, full = "under two minutes on two cores (the default)", "under an hour: wider bounds"
+    quick, full = (
+        "a minute on two free cores, four on busy ones (the default)",
+        "under an hour on two free cores: wider bounds",
+    )
     add("--quick", dest="effort", action="store_const", const=Effort.QUICK, help=quick)
     add("--full", dest="effort", action="store_const", const=Effort.FULL, help=full)
     add = parser.add_argument
     add("--claim", dest="claims", metavar="ID", action="append", default=[], help="settle this claim; may be repeated")
     add("-o", dest="output", choices=("table", "json"), default="table", help="what to print (default: table)")
+    add("-v", "--verbose", action="store_true", help="print with each claim what it says, and where it is from")
     add("--smt2", metavar="DIR", type=Path, help="write each lemma there as an SMT-LIB file")
     add("--second-solver", action="store_true", help="have cvc5 re-check each lemma (pip install cvc5)")
     add("--time-limit", metavar="S", type=_seconds, default=120.0, help="seconds for each lemma (default: 120)")
@@ -201,14 +243,19 @@ def _chosen(parser: Parser, names: Sequence[str], register: Sequence[Claim]) -> 
     return [claim for claim in register if claim.id in wanted]
 
 
-def _table(settled: Sequence[Settled]) -> str:
+def _table(settled: Sequence[Settled], missing: Sequence[str], *, verbose: bool) -> str:
     rows = [("claim", "status", "seconds", "method and bound, or counterexample")]
     for one in settled:
         status = one.finding.status.value + (" (fell)" if one.fell else "")
         rows.append((one.claim.id, status, f"{one.seconds:.1f}", _words(one.finding)))
+    rows += [(name, "not settled", "", "interrupted") for name in missing]
     rows.append(("", "", f"{sum(one.seconds for one in settled):.1f}", ""))
     first, second, third, _ = (max(len(cell) for cell in column) for column in zip(*rows, strict=True))
-    lines = (f"{a:{first}}  {b:{second}}  {c:>{third}}  {d}".rstrip() for a, b, c, d in rows)
+    lines = [f"{a:{first}}  {b:{second}}  {c:>{third}}  {d}".rstrip() for a, b, c, d in rows]
+    if verbose:
+        for at, one in enumerate(settled, start=1):
+            said = f"{one.claim.statement} ({one.claim.source})"
+            lines[at] += "\n" + textwrap.indent(textwrap.fill(said, _WIDTH, break_on_hyphens=False), "  " + first * " ")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -219,9 +266,9 @@ def _words(finding: Finding) -> str:
     return f"{finding.method} [{finding.bound}]" if finding.bound else finding.method
 
 
-def _json(settled: Sequence[Settled]) -> str:
-    rows = [_row(one) for one in settled]
-    return printable_json(msgspec.json.format(msgspec.json.encode(Document(claims=rows)), indent=2).decode() + "\n")
+def _json(settled: Sequence[Settled], missing: list[str]) -> str:
+    document = Document(claims=[_row(one) for one in settled], not_settled=missing)
+    return printable_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
 
 def _row(settled: Settled) -> Row:

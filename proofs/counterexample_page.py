@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from proofs.counterexamples import EventExample, Example, load_all
+from proofs.register import REGISTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +30,8 @@ P4 (Lemma A.4 takes D({4}) to be 2; it is 4) and P11 (|U| ≤ δ in one place, �
 and have no events.
 """
 
+_TITLES = {claim.id: claim.title for claim in REGISTER}
+
 
 def page(examples: Iterable[Example]) -> str:
     """Return the page as Markdown."""
@@ -36,7 +39,7 @@ def page(examples: Iterable[Example]) -> str:
 
 
 def _section(example: Example) -> str:
-    head = f"## {example.claim}\n\n*Claimed:* {example.claimed}\n\n"
+    head = f"## {example.claim}, refuted: {_TITLES[example.claim]}\n\n*Claimed:* {example.claimed}\n\n"
     tail = f"*What fails:* {example.fails}\n\n*Searched for less:* {example.shortest}.\n"
     return (
         head + _block(_event_lines(example) if isinstance(example, EventExample) else _placement_lines(example)) + tail

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.main import SIFOPT
 from proofs import cli as prove
+from proofs.register import REGISTER
 from simulation.cli.main import COMPASS_SIM
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ def _program_page(program: Program) -> str:
 
 
 def _prove_page() -> str:
-    parser = prove._parser()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    parser = prove._parser(REGISTER)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
     found = statuses(parser)
     lines = [_MADE, "", "# compass-prove", "", *_described(parser), *_exit_statuses(found)]
+    lines.append("The claims by their ids: [the register](../claims.md).")
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -108,7 +108,13 @@ def test_the_statuses_of_compass_sim(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_statuses_of_compass_prove() -> None:
-    assert set(re.findall(r"^\| (\d+) \|", PAGES["manual/compass-prove.md"], re.MULTILINE)) == {"0", "1", "2", "130"}
+    assert set(re.findall(r"^\| (\d+) \|", PAGES["manual/compass-prove.md"], re.MULTILINE)) == {
+        "0",
+        "1",
+        "2",
+        "3",
+        "130",
+    }
     assert compass_prove(["--claim", "P4"]) == 0
     assert compass_prove(["--claim", "no-such-claim"]) == 2
 

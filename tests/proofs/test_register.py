@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +39,18 @@ def claim(name: str, finding: Finding | Callable[[Effort], Finding]) -> Claim:
     def found(effort: Effort) -> Finding:
         return finding if isinstance(finding, Finding) else finding(effort)
 
-    return Claim(id=name, statement=f"{name} holds.", source="here", settle=found)
+    return Claim(id=name, title=f"About {name}", statement=f"{name} holds.", source="here", settle=found)
+
+
+def interrupt(_: Effort) -> Finding:
+    raise KeyboardInterrupt
+
+
+class Terminal(io.StringIO):
+    """What says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class TestRegister:
@@ -52,6 +66,10 @@ class TestRegister:
         for one in REGISTER:
             assert one.statement.endswith(".")
             assert one.source
+
+    def test_titles_tell_claims_apart_in_a_line(self) -> None:
+        assert len({one.title for one in REGISTER}) == len(REGISTER)
+        assert all(0 < len(one.title) <= 60 and not one.title.endswith(".") for one in REGISTER)
 
     def test_every_claim_is_recorded_and_the_page_is_current(self) -> None:
         known = record.load()
@@ -157,6 +175,7 @@ class TestCommand:
         found = json.loads(outcome.text)
         assert next(iter(found)) == "schema"
         assert found["schema"] == "compass-abs/register/1"
+        assert found["not_settled"] == []
         first, second, third = found["claims"]
         seconds = first.pop("seconds")
         assert seconds >= 0
@@ -267,10 +286,72 @@ class TestCommand:
         with pytest.raises(OSError, match="nowhere"):
             cli.run(["--record"], [claim("C1", settle)], self.KNOWN)
 
-    def test_interrupted(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        def interrupt(_: Effort) -> Finding:
-            raise KeyboardInterrupt
+    def test_statements_in_full(self) -> None:
+        plain, verbose = (cli.run(options, self.REGISTER, self.KNOWN).text.splitlines() for options in ([], ["-v"]))
+        said = [line for line in verbose if line.startswith("   ") and "holds" in line]
+        assert [line.strip() for line in said] == [f"{one.statement} (here)" for one in self.REGISTER]
+        assert [line.split()[:2] for line in verbose if line not in said] == [line.split()[:2] for line in plain]
 
+    def test_the_help_lists_every_claim(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["--help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert all(any(line.split() == [one.id, *one.title.split()] for line in lines) for one in REGISTER)
+
+    def test_an_interrupt_keeps_what_is_settled(self) -> None:
+        register = (*self.REGISTER[:2], claim("R1", interrupt), claim("R2", CHECKED))
+        outcome = cli.run([], register, self.KNOWN)
+        assert outcome.status == ExitStatus.UNSETTLED
+        assert outcome.notes == ("compass-prove: interrupted; not settled: R1, R2",)
+        rows = [line.split()[:3] for line in outcome.text.splitlines()]
+        assert [row[:2] for row in rows[1:3]] == [["C1", "proved"], ["P1", "refuted"]]
+        assert rows[3:5] == [["R1", "not", "settled"], ["R2", "not", "settled"]]
+        data = json.loads(cli.run(["-o", "json"], register, self.KNOWN).text)
+        assert ([row["id"] for row in data["claims"]], data["not_settled"]) == (["C1", "P1"], ["R1", "R2"])
+
+    def test_a_claim_that_fell_before_the_interrupt_is_what_counts(self) -> None:
+        outcome = cli.run([], (claim("C1", UNKNOWN), claim("R1", interrupt)), self.KNOWN)
+        assert outcome.status == ExitStatus.ASKED_FOR
+        assert outcome.notes == (
+            "C1 fell: it was proved, it is unknown",
+            "compass-prove: interrupted; not settled: R1",
+        )
+
+    def test_an_interrupt_records_what_is_settled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "record.json"
+        record.save({"C1": UNKNOWN, "R1": CHECKED}, Effort.QUICK, path)
+        monkeypatch.setattr(record.save, "__defaults__", (path,))
+        monkeypatch.setattr(record.check_writable, "__defaults__", (path,))
+        outcome = cli.run(["--record"], (self.REGISTER[0], claim("R1", interrupt)), self.KNOWN)
+        assert outcome.status == ExitStatus.UNSETTLED
+        assert record.load(path) == {Effort.QUICK: {"C1": Entry.of(PROVED), "R1": Entry.of(CHECKED)}}
+
+    def test_progress_is_for_terminals(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        shown: list[tuple[str, int | None]] = []
+
+        class Shown:
+            def __init__(self, _: str, *, kept: str, total: int) -> None:
+                assert (kept, total) == ("the claims settled so far", 4)
+
+            def show(self, what: str, *, done: int | None = None) -> None:
+                shown.append((what, done))
+
+            def stop(self) -> None:
+                shown.append(("stopped", None))
+
+        monkeypatch.setattr(cli, "Progress", Shown)
+        register = (*self.REGISTER, claim("R2", interrupt))
+        cli.run([], register, self.KNOWN)
+        assert shown == []
+        monkeypatch.setattr("sys.stderr", Terminal())
+        cli.run([], register, self.KNOWN)
+        assert shown == [
+            *((f"{name}  About {name}", done) for done, name in enumerate(("C1", "P1", "R1", "R2"))),
+            ("stopped", None),
+        ]
+
+    def test_interrupted_before_a_claim_is_settled(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setattr(cli, "REGISTER", (claim("C1", interrupt),))
         assert cli.main([]) == 130
         assert capsys.readouterr() == ("", "compass-prove: interrupted\n")
@@ -289,3 +370,32 @@ class TestCommand:
     def test_main_on_the_register(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["--claim", "C5", "--claim", "P4", "-o", "json"]) == 0
         assert [row["status"] for row in json.loads(capsys.readouterr().out)["claims"]] == ["proved", "refuted"]
+
+
+STUCK = """
+import sys
+from proofs import cli
+from proofs.claim import Claim, Finding, Status
+
+def stuck(effort):
+    print("stuck", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+done = Finding(status=Status.TESTED, method="so")
+claims = [Claim(id=name, title="t", statement="s.", source="here", settle=settle)
+          for name, settle in (("X1", lambda effort: done), ("X2", stuck), ("X3", stuck))]
+cli.REGISTER = claims
+cli.PROGRAM.enter()
+"""
+
+
+def test_the_process_ends_with_what_is_settled() -> None:
+    command = [sys.executable, "-c", STUCK]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "stuck\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "compass-prove: interrupted; not settled: X2, X3\n")
+    assert [line.split()[:2] for line in out.splitlines()[1:4]] == [["X1", "tested"], ["X2", "not"], ["X3", "not"]]

@@ -43,3 +43,4 @@ class Register(Form):
 
     schema: Literal["compass-abs/register/1"]
     claims: Annotated[tuple[Claim, ...], says("the claims that were settled")]
+    not_settled: Annotated[tuple[str, ...], says("ids of the claims that were not, where it was interrupted")]
