@@ -48,9 +48,12 @@ dist: $(VENV)/.dev  ## build the sdist and the wheel into dist/
 release-notes:   ## print the changes of VERSION=X.Y.Z, or those not yet released
 	@awk -v heading='## [$(or $(VERSION),Unreleased)]' '/^## / { found = index($$0, heading) == 1 } found' CHANGELOG.md
 
-docs: $(VENV)/.dev  ## make the site, in docs/_build/html; warnings are errors
+# From nothing: a page that is no more would still be there, and linked to.
+docs: $(VENV)/.dev  ## make the site, in docs/_build/html; warnings and broken links are errors
+	rm -rf docs/_build/html
 	$(BIN)/python -m docs.making
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
+	$(BIN)/python -m docs.making.links
 	@echo docs/_build/html/index.html
 
 MODULES = $(or $(MODULE),$(patsubst compass_core/%.py,%,$(filter-out %/__init__.py,$(wildcard compass_core/*.py compass_core/*/*.py))))

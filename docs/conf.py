@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,35 @@ def _hide_private_fields(
     return ("()", None) if what == "class" and signature and " _" in signature else (signature, result)
 
 
+_BACK = re.compile(
+    r'(?P<head><div class="viewcode-block" id="(?P<name>[^"]*)">\n<a class="viewcode-back" href=")'
+    r'[^"#]*#(?P<shown>[^"]*)'
+)
+
+
+def _mend_source_pages(app: Sphinx, page: str, _template: str, context: dict[str, object], _tree: object) -> None:
+    """Lead back from a source to where it is described, and list no source of what has none.
+
+    Where some names of a module stand in the reference under the package that exports them, viewcode says of all of
+    them that they do, and of none where an alias of a built-in type is listed.
+    """
+    if page == "_modules/index":
+        context["body"] = str(context["body"]).replace('<li><a href="builtins.html">builtins</a></li>', "")
+    elif page.startswith("_modules/"):
+        module = page.removeprefix("_modules/").replace("/", ".")
+        described = app.env.domains.python_domain.objects
+
+        def back(found: re.Match[str]) -> str:
+            own = described.get(f"{module}.{found['name']}") or described.get(found["shown"])
+            return (
+                f"{found['head']}{app.builder.get_relative_uri(page, own.docname)}#{own.node_id}" if own else found[0]
+            )
+
+        context["body"] = _BACK.sub(back, str(context["body"]))
+
+
 def setup(app: Sphinx) -> None:
     """Tell Sphinx what is done here beside its settings."""
     app.connect("autodoc-process-signature", _hide_private_fields)
+    app.connect("html-page-context", _mend_source_pages)
     app.connect("source-read", _complete_page)
