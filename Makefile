@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := compass_core oracle proofs simulation
-MUTANTS ?= /tmp/compass-abs-mutants
+MUTANTS := .mutants
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check format test test-background test-full bench examples dist release-notes docs lock clean mutants mutants-tool
@@ -85,7 +85,7 @@ lock: $(VENV)/.dev  ## renew the lock files after a change of dependencies
 	$(BIN)/python docs/dependency_list.py
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage dist docs/_build
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks .coverage dist docs/_build $(MUTANTS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "compass-abs needs Python 3.11 or later; name one with make PYTHON=...")'
