@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from oracle.plans.result import Plan
     from oracle.snapshots.model import Snapshot
 
+_ROWS = 24  # of a frontier
+
 
 def report(
     found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: Snapshot, screen: Screen, *, verbose: bool
@@ -33,18 +35,29 @@ def report(
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
     text += "".join(f"{printable(line)}\n" for line in sentences)
-    return text if frontier is None else f"{text}\n{_frontier(frontier, screen, live=found.mode == 'live')}"
+    if frontier is None:
+        return text
+    return f"{text}\n{_frontier(frontier, screen, live=found.mode == 'live', verbose=verbose)}"
 
 
-def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bool) -> str:
+def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bool, verbose: bool) -> str:
     last = frontier[-1]
-    partial, migrations = [f"{point.partial_nodes}" for point in frontier], map(_migrations, frontier)
+    shown = frontier if verbose else _summary(frontier)
+    partial, migrations = [f"{point.partial_nodes}" for point in shown], map(_migrations, shown)
     columns = [
         Column("partial nodes", partial, f"{last.partial_nodes} at least"),
         # The plan above it counts live moves then.
         Column("fewest migrations" + " (--moves checkpoint)" * live, [*migrations], f"{last.migrations} at most"),
     ]
-    return draw(columns, screen)
+    left_out = len(frontier) - len(shown)
+    note = f"{count(left_out, 'row')} of {len(frontier)} left out (-v lists them).\n" if left_out else ""
+    return draw(columns, screen) + note
+
+
+def _summary(frontier: Sequence[PlanFrontierPoint]) -> list[PlanFrontierPoint]:
+    """Return all points if they fit a screen; of more, the first, the last and others at equal distances."""
+    rows = min(len(frontier), _ROWS)
+    return [frontier[k * (len(frontier) - 1) // max(1, rows - 1)] for k in range(rows)]
 
 
 def _migrations(point: PlanFrontierPoint) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET  # written with, never read with
 from typing import TYPE_CHECKING, TypeAlias
+from unicodedata import combining, east_asian_width
 
 from oracle.safe_text import printable
 
@@ -21,7 +22,7 @@ _FONT = "sans-serif"
 HATCH = "sifopt-hatch"
 
 MARGIN = 20.0
-_LABEL_CHARS = 24
+_LABEL_EMS = 15.0
 
 Box: TypeAlias = "tuple[float, float, float, float]"
 """Left, top, width, height."""
@@ -107,9 +108,31 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def shortened(name: str) -> str:
-    """Return the end of a long name: the beginning is what names have in common."""
-    return name if len(name) <= _LABEL_CHARS else "…" + name[1 - _LABEL_CHARS :]
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the room that a text may take, in pixels: whose font it is drawn with is for the viewer to say."""
+    return sum(map(_ems, text)) * size * (1.12 if bold else 1.0)
+
+
+def _ems(char: str) -> float:
+    """Return the room of a character in font sizes, as in the wider ones of the usual fonts."""
+    if combining(char):
+        return 0.0
+    if char in "ijl.,:;|!' ":
+        return 0.42
+    if char in "mwMW@%_+→…�" or not char.isascii():
+        return 1.06 if east_asian_width(char) in "WFA" or char in "mwMW@%→…" else 0.95
+    return 0.8 if char.isupper() else 0.66
+
+
+def shortened(name: str, ems: float = _LABEL_EMS) -> str:
+    """Return the end of a long name, so many font sizes wide: the beginning is what names have in common."""
+    if text_width(name, 1) <= ems:
+        return name
+    room, start = ems - text_width("…", 1), len(name)
+    while start and _ems(name[start - 1]) <= room:
+        start -= 1
+        room -= _ems(name[start])
+    return "…" + name[start:]
 
 
 def mixed(colour: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
-from oracle.plots.drawing import FAINT, MARGIN, PALETTE, Drawing, count, number
+from oracle.plots.drawing import FAINT, MARGIN, PALETTE, Drawing, count, number, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,13 +60,14 @@ def plot_frontier(points: Sequence[Point], path: Path) -> None:
     first, last = ordered[0], ordered[-1]
     title = f"Φ {first.partial_nodes:,} → {last.partial_nodes:,} with {count(last.migrations, 'migration')}"
     text = "The fewest partial nodes that can be reached, against the migrations; these may stop instances first."
-    drawing = Drawing(800, title, text)
+    chart = Chart(ordered)
+    drawing = Drawing(max(800.0, chart.end + MARGIN, text_width(title, 18, bold=True) + 2 * MARGIN), title, text)
     drawing.text(MARGIN, 34, title, size=18, weight="bold")
     drawing.text(MARGIN, 54, text, size=12, fill=FAINT)
     if any(map(_is_open, ordered)):
         what = "Hollow: not proved to be the fewest migrations; dashed: the bound, no plan is left of it."
         drawing.text(MARGIN, 71, what, size=12, fill=FAINT)
-    Chart(ordered).draw(drawing)
+    chart.draw(drawing)
     drawing.write(path, 510)
 
 
@@ -77,12 +78,14 @@ def _is_open(point: Point) -> bool:
 class Chart:
     """A step line: migrations to the right, partial nodes upwards."""
 
-    left, right, top, bottom = 70.0, 640.0, 120.0, 450.0
+    top, bottom = 120.0, 450.0
 
     def __init__(self, points: Sequence[Point]) -> None:
         self.points = points
         self.x_step, self.x_end = _ticks(max(point.migrations for point in points))
         self.y_step, self.y_end = _ticks(max(point.partial_nodes for point in points))
+        self.left = max(70.0, MARGIN + text_width(f"{self.y_end:,}", 11) + 8)
+        self.right = self.left + 570
 
     def x(self, migrations: int) -> float:
         """Return where so many migrations are."""
@@ -91,6 +94,11 @@ class Chart:
     def y(self, partial: int) -> float:
         """Return where so many partial nodes are."""
         return self.bottom - (self.bottom - self.top) * partial / self.y_end
+
+    @property
+    def end(self) -> float:
+        """Where the labels of points end."""
+        return max(x + width for x, _, width in map(self._label, range(len(self.points))))
 
     def draw(self, drawing: Drawing) -> None:
         """Draw axes, line, points and labels."""
@@ -122,8 +130,7 @@ class Chart:
         drawing.tooltip(group, told)
         drawing.circle(group, x, y, 3.5, PALETTE[0], ring=_is_open(point))
         if labelled:
-            label = f"Φ {point.partial_nodes:,}, {point.migrations:,} moved"
-            drawing.text(x + 5, y - 7, label, size=11, parent=group)
+            drawing.text(x + 5, y - 7, _label_of(point), size=11, parent=group)
 
     def _steps(self, corners: Sequence[tuple[int, int]]) -> str:
         """Return the way through these pairs of migrations and partial nodes, to the right first."""
@@ -132,15 +139,24 @@ class Chart:
         way += (f"H{number(self.x(migrations))}V{number(self.y(partial))}" for migrations, partial in others)
         return "".join(way)
 
+    def _label(self, k: int) -> tuple[float, float, float]:
+        """Return where the label of a point stands, its base line, and how wide it is."""
+        point = self.points[k]
+        return self.x(point.migrations) + 5, self.y(point.partial_nodes) - 7, text_width(_label_of(point), 11)
+
     def _labelled(self) -> Iterator[int]:
-        """Yield the points whose label touches no other: the first and the last always, others as there is room."""
+        """Yield the points whose label touches no other: the first and the last if they can, others in between."""
         final = len(self.points) - 1
-        boxes: list[tuple[float, float]] = []
+        taken: list[tuple[float, float, float]] = []
         for k in dict.fromkeys((0, final, *range(final))):
-            x, y = self.x(self.points[k].migrations), self.y(self.points[k].partial_nodes)
-            if k in {0, final} or all(abs(x - a) > 110 or abs(y - b) > 16 for a, b in boxes):
-                boxes.append((x, y))
+            x, y, width = self._label(k)
+            if all(abs(y - b) > 16 or x > a + wide + 4 or a > x + width + 4 for a, b, wide in taken):
+                taken.append((x, y, width))
                 yield k
+
+
+def _label_of(point: Point) -> str:
+    return f"Φ {point.partial_nodes:,}, {point.migrations:,} moved"
 
 
 def _ticks(largest: int) -> tuple[int, int]:

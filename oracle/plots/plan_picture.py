@@ -17,6 +17,7 @@ from oracle.plots.drawing import (
     count,
     mixed,
     shortened,
+    text_width,
 )
 from oracle.plots.rows import description_of, rows_of, title_of
 from oracle.plots.sections import sections_of
@@ -37,8 +38,8 @@ def plot_plan(snapshot: Snapshot, moves: Sequence[Move], path: Path, *, pool: st
 
     Up to 64 nodes stand in the order of the snapshot, before on the left, after on the right, a cell a GPU. Of more
     nodes, those that change come first; the others are drawn once, partial, cordoned and over-committed ones apart from
-    full and empty ones; beyond 2,000 nodes, the latter are only counted. Names that do not fit are in the tooltips. A
-    snapshot says nothing of which GPU of a node an instance has: those that stay stand first.
+    full and empty ones, pool by pool; beyond 2,000 nodes, full and empty ones are only counted. Names that do not fit
+    are in the tooltips. A snapshot says nothing of which GPU of a node an instance has: those that stay stand first.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def plot_plan(snapshot: Snapshot, moves: Sequence[Move], path: Path, *, pool: st
     title = title_of(rows)
     sections = sections_of(rows)
     text = description_of(rows)
-    width = max([_NARROWEST_PAGE, len(text) * 6.6, *(section.width for section in sections)]) + 2 * MARGIN
+    words = max(text_width(text, 12), text_width(title, 18, bold=True))
+    width = max([_NARROWEST_PAGE, words, *(section.width for section in sections)]) + 2 * MARGIN
     drawing = Drawing(width, title, text)
     colours = _colours(snapshot, {move.job for move in moves})
     drawing.hatching()
@@ -110,7 +112,7 @@ def _draw_legend(drawing: Drawing, named: Mapping[str, str], rows: Sequence[Row]
         entries.append((f"{what}, pale if nothing moves" if moving else what, {}, ""))
     x = left
     for label, look, over in entries:
-        width = (size + 6 if look else 0) + len(label) * 7 + 18
+        width = (size + 6 if look else 0) + text_width(label, 11) + 18
         if x > left and x + width > drawing.width - MARGIN:
             x, y = left, y + 20
         if look:

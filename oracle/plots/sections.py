@@ -1,4 +1,4 @@
-"""Nodes in columns, at a scale that fits their number."""
+"""Nodes in columns, at a scale that fits their number; of many, pool by pool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from oracle.plots.cells import LARGE, MEDIUM, SMALL, Cells, Scale
-from oracle.plots.drawing import FAINT, MARGIN, count, shortened
+from oracle.plots.drawing import FAINT, MARGIN, count, shortened, text_width
 from oracle.plots.rows import ALL_DRAWN, about_node
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ _FEW_NODES = 64
 _LABELLED_NODES = 250
 CELLS_A_LINE = 16
 _PAGE = 1240.0
+_HEADING, _SUBHEADING = 13.0, 11.0
+_POOL_EMS = 30.0  # a heading has more room than a name beside cells
 
 
 def sections_of(rows: Sequence[Row]) -> list[Section]:
     """Return the nodes in sections: one of few nodes, of many those that change first."""
     if len(rows) <= _FEW_NODES:
-        return [Section("", rows, LARGE, sides=2)] if rows else []
+        return [Section("", [Block("", rows, LARGE, sides=2)])] if rows else []
     changing = [row for row in rows if row.changes]
     others = [row for row in rows if not row.changes]
     groups = [
@@ -37,11 +39,23 @@ def sections_of(rows: Sequence[Row]) -> list[Section]:
     if len(rows) <= ALL_DRAWN:
         plain = [row for row in others if not row.is_remarkable]
         groups.append(("that stay as they are: full or empty", plain, 1))
+    pools = list(dict.fromkeys(row.node.pool for row in rows))
     return [
-        Section(f"{count(len(group), 'node')} {what}", group, _scale(len(group), sides), sides)
+        Section(f"{count(len(group), 'node')} {what}", _blocks(group, sides, pools))
         for what, group, sides in groups
         if group
     ]
+
+
+def _blocks(rows: Sequence[Row], sides: int, pools: Sequence[str]) -> list[Block]:
+    """Return the nodes of each pool, under its name where there are several."""
+    scale = _scale(len(rows), sides)
+    if len(pools) == 1:
+        return [Block("", rows, scale, sides)]
+    of: dict[str, list[Row]] = {pool: [] for pool in pools}
+    for row in rows:
+        of[row.node.pool].append(row)
+    return [Block(pool, its, scale, sides) for pool, its in of.items() if its]
 
 
 def _scale(nodes: int, sides: int) -> Scale:
@@ -52,12 +66,60 @@ def _scale(nodes: int, sides: int) -> Scale:
 
 @dataclass(frozen=True)
 class Section:
-    """Nodes drawn at one scale, in columns; with two sides before and after, with one side once."""
+    """Nodes to which the same happens, in blocks beside one another as far as the page is wide."""
 
     heading: str
+    blocks: Sequence[Block]
+
+    @cached_property
+    def lines(self) -> list[list[Block]]:
+        """The blocks, line by line."""
+        lines: list[list[Block]] = []
+        left = 0.0
+        for block in self.blocks:
+            if not lines or left + block.width > _PAGE:
+                lines.append([])
+                left = 0.0
+            lines[-1].append(block)
+            left += block.width
+        return lines
+
+    @cached_property
+    def width(self) -> float:
+        """Width of the widest line, or of the heading."""
+        widest = max(sum(block.width for block in line) for line in self.lines)
+        return max(widest, text_width(self.heading, _HEADING, bold=True))
+
+    def draw(self, drawing: Drawing, y: float, colours: Mapping[str, str]) -> float:
+        """Draw the nodes from this height on and return the height below them."""
+        if self.heading:
+            drawing.text(MARGIN, y + 18, self.heading, size=_HEADING, weight="bold")
+            y += 26
+        for line in self.lines:
+            x, bottom = MARGIN, y
+            for block in line:
+                bottom = max(bottom, block.draw(drawing, x, y, colours))
+                x += block.width
+            y = bottom + 8
+        return y
+
+
+@dataclass(frozen=True)
+class Block:
+    """Nodes drawn at one scale, in columns; with two sides before and after, with one side once.
+
+    The pool stands above them, if it is named.
+    """
+
+    pool: str
     rows: Sequence[Row]
     scale: Scale
     sides: int
+
+    @property
+    def heading(self) -> str:
+        """The pool and how many nodes of it these are."""
+        return f"{shortened(self.pool, _POOL_EMS)}: {count(len(self.rows), 'node')}" if self.pool else ""
 
     @cached_property
     def cells_a_line(self) -> int:
@@ -72,19 +134,27 @@ class Section:
     @cached_property
     def label_width(self) -> float:
         """Width of the names; 0 if they are not written."""
-        longest = max(len(shortened(row.node.name)) for row in self.rows)
-        return longest * self.scale.font * 0.62 + 6 if self.scale.font else 0.0
+        if not self.scale.font:
+            return 0.0
+        return max(text_width(shortened(row.node.name), self.scale.font) for row in self.rows) + 6
 
     @cached_property
     def side_gap(self) -> float:
-        """Space between before and after."""
-        return self.scale.cell * 1.6
+        """Space between before and after, which have a word above each."""
+        return max(self.scale.cell * 1.6, text_width("before", self.heads_font) + 6 - self.side_width)
+
+    @property
+    def heads_font(self) -> float:
+        """Size of the words above the sides."""
+        return max(9.0, self.scale.font)
 
     @cached_property
     def column_width(self) -> float:
         """Width of a column with the space that parts it from the next."""
         between = (self.sides - 1) * self.side_gap
-        return self.label_width + self.scale.cell + self.sides * self.side_width + between + 2 * self.scale.cell
+        last = self.side_width if self.sides == 1 else max(self.side_width, text_width("after", self.heads_font))
+        cells = (self.sides - 1) * self.side_width + between + last
+        return self.label_width + self.scale.cell + cells + 2 * self.scale.cell
 
     def row_height(self, row: Row) -> float:
         """Return the height of a node with the space below it."""
@@ -100,17 +170,20 @@ class Section:
 
     @cached_property
     def width(self) -> float:
-        """Width of all columns."""
-        return self.columns * self.column_width
+        """Width of all columns, or of the heading, with the space that parts them from the next block."""
+        heading = text_width(self.heading, _SUBHEADING, bold=True) + 12 if self.heading else 0.0
+        return max(self.columns * self.column_width, heading)
 
-    def draw(self, drawing: Drawing, y: float, colours: Mapping[str, str]) -> float:
-        """Draw the nodes from this height on and return the height below them."""
+    def draw(self, drawing: Drawing, x: float, y: float, colours: Mapping[str, str]) -> float:
+        """Draw the nodes from this corner on and return the height below them."""
         if self.heading:
-            drawing.text(MARGIN, y + 18, self.heading, size=13, weight="bold")
-            y += 26
+            group = drawing.group("pool")
+            drawing.tooltip(group, self.pool)
+            drawing.text(x, y + 12, self.heading, size=_SUBHEADING, weight="bold", fill=FAINT, parent=group)
+            y += 18
         top = y + 16 if self.sides == 2 else y + 2
         column_height = sum(map(self.row_height, self.rows)) / self.columns
-        x, y, bottom = MARGIN, top, top
+        y = bottom = top
         self._column_heads(drawing, x, top)
         for row in self.rows:
             if y - top >= column_height - 1e-6:
@@ -119,14 +192,14 @@ class Section:
             self._draw_row(drawing, row, x, y, colours)
             y += self.row_height(row)
             bottom = max(bottom, y)
-        return bottom + 8
+        return bottom
 
     def _column_heads(self, drawing: Drawing, x: float, top: float) -> None:
         if self.sides == 2:
             left = x + self.label_width + self.scale.cell
-            size = max(9.0, self.scale.font)
-            drawing.text(left, top - 5, "before", size=size, fill=FAINT)
-            drawing.text(left + self.side_width + self.side_gap, top - 5, "after", size=size, fill=FAINT)
+            right = left + self.side_width + self.side_gap
+            drawing.text(left, top - 5, "before", size=self.heads_font, fill=FAINT)
+            drawing.text(right, top - 5, "after", size=self.heads_font, fill=FAINT)
 
     def _draw_row(self, drawing: Drawing, row: Row, x: float, y: float, colours: Mapping[str, str]) -> None:
         group = drawing.group("node")

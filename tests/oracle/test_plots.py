@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
 from oracle.moves import Move, MoveError
 from oracle.plans.frontier import PlanFrontierPoint
@@ -70,6 +73,57 @@ def picture(tmp_path: Path, snapshot: Snapshot, moves: Sequence[Move] = ()) -> E
     path = tmp_path / "plan.svg"
     plot_plan(snapshot, moves, path)
     return drawn(path)
+
+
+class Text(NamedTuple):
+    """What a text says and the box it takes: left, top, right, bottom."""
+
+    says: str
+    box: tuple[float, float, float, float]
+
+
+def text_boxes(root: ET.Element) -> list[Text]:
+    """Return the texts of a picture as DejaVu Sans has them, one of the widest fonts that "sans-serif" comes to."""
+    found: list[Text] = []
+    for item in root.iter(SVG + "text"):
+        says, size = item.text or "", float(item.attrib["font-size"])
+        font = FontProperties(family="DejaVu Sans", weight=item.get("font-weight", "normal"), size=size)
+        known = re.sub("[\u2e80-\uffff]", "@", says)  # as wide as its own size, as those are that the font lacks
+        width = text_to_path.get_text_width_height_descent(known, font, ismath=False)[0]
+        left = (
+            float(item.attrib["x"])
+            - {"start": 0.0, "middle": width / 2, "end": width}[item.get("text-anchor", "start")]
+        )
+        base = float(item.attrib["y"])
+        found.append(Text(says, (left, base - 0.76 * size, left + width, base + 0.24 * size)))
+    return found
+
+
+def touch(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def assert_legible(root: ET.Element) -> None:
+    """Check that every text is within the view, upon no other text and upon no cell."""
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    boxes = text_boxes(root)
+    for text in boxes:
+        assert text.box[0] >= 0, text
+        assert text.box[1] >= 0, text
+        assert text.box[2] <= width, text
+        assert text.box[3] <= height, text
+    things = [(text.says, text.box) for text in boxes]
+    for item in root.iter(SVG + "rect"):
+        if item.get("class") in {"cell", "partial", "mark"}:
+            x, y, wide, tall = (float(item.attrib[name]) for name in ("x", "y", "width", "height"))
+            things.append(("a cell", (x, y, x + wide, y + tall)))
+    things.sort(key=lambda thing: thing[1][0])
+    open_texts: list[Text] = []
+    for says, box in things:
+        open_texts = [text for text in open_texts if text.box[2] > box[0]]
+        assert not [text for text in open_texts if touch(text.box, box)], says
+        if says != "a cell":
+            open_texts.append(Text(says, box))
 
 
 def inside(root: ET.Element) -> bool:
@@ -224,6 +278,61 @@ class TestPlan:
         assert not path.exists()
 
 
+class TestLegible:
+    """Names of every length, pools of every number."""
+
+    POOLS = (
+        ["default"],
+        ["a100", "h100"],
+        [f"NVIDIA-{kind}-SXM4-{gb}GB" for kind in ("A100", "H100", "L40S") for gb in (40, 80)],
+        [f"WWWWMMMM-{k}-" + "europe-west4-" * (k % 6) + "WWWWMMMM" for k in range(40)],
+    )
+
+    @pytest.mark.parametrize(
+        "name", ["n{}", "gke-production-europe-west4-pool-{}-WMWMWMWM", "日本の節点の長い名前です{}"]
+    )
+    @pytest.mark.parametrize("pools", POOLS, ids=len)
+    @pytest.mark.parametrize("nodes", [3, 64, 65, 260])
+    @pytest.mark.parametrize("capacities", [(8,), (1, 2, 36)])
+    def test_no_text_upon_another(
+        self, tmp_path: Path, nodes: int, pools: list[str], name: str, capacities: Sequence[int]
+    ) -> None:
+        rng = random.Random(nodes)
+        machines = [
+            SnapshotNode(
+                name=name.format(k), gpus=rng.choice(capacities), pool=rng.choice(pools), schedulable=k % 9 > 0
+            )
+            for k in range(nodes)
+        ]
+        jobs = [
+            job(f"WMWM/{name.format(k)}", (rng.choice(machines).name, rng.choice((1, 2, 3)))) for k in range(nodes // 2)
+        ]
+        moves = [
+            Move(1, of.name, 0, of.instances[0].gpus, of.instances[0].node, destination)
+            for of in jobs[: max(1, nodes // 8)]
+            if (destination := rng.choice(machines).name) != of.instances[0].node
+        ]
+        assert_legible(picture(tmp_path, Snapshot.build(nodes=machines, jobs=jobs), moves))
+
+    @pytest.mark.parametrize(
+        "points",
+        [
+            [(240 - k, k * k // 100 + k) for k in range(240)],
+            [(4_000_000 - k * 1000, k * 3) for k in range(4000)],
+            [(99_999_999, 0), (0, 999_999)],
+            [(500_001, 999_999), (500_000, 1_000_000)],
+            [(2, 0), (1, 1), (0, 2)],
+            [(0, 0)],
+        ],
+        ids=len,
+    )
+    def test_frontiers(self, tmp_path: Path, points: list[tuple[int, int]]) -> None:
+        half = [PlanFrontierPoint(partial, moves, moves // 2) for partial, moves in points]
+        for number, found in enumerate((proved(*points), half)):
+            plot_frontier(found, tmp_path / f"{number}.svg")
+            assert_legible(drawn(tmp_path / f"{number}.svg"))
+
+
 class TestManyNodes:
     @pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
     @pytest.mark.parametrize("capacities", [(8,), (1, 4, 8, 16, 72)])
@@ -251,6 +360,32 @@ class TestManyNodes:
         assert len(having(root, "g", "moved")) == 2 * len(moves)
         assert len(having(root, "g", "node")) == nodes
         assert inside(root)
+
+    def test_pools_have_a_heading_over_their_nodes(self, tmp_path: Path) -> None:
+        pools = ["h100", "a100", "x" * 200]
+        machines = [SnapshotNode(name=f"n{k}", gpus=8, pool=pools[k % 3]) for k in range(90)]
+        jobs = [job(f"j{k}", (f"n{k}", 1 + k % 8)) for k in range(60)]
+        root = picture(tmp_path, Snapshot.build(nodes=machines, jobs=jobs), [Move(1, "j0", 0, 1, "n0", "n1")])
+        counted = dict.fromkeys(pools, 0)
+        order: list[str] = []
+        for group in having(root, "g", "pool"):
+            (pool,) = titles(group)
+            name, _, number = texts(group)[0].rpartition(": ")
+            assert pool.endswith(name.removeprefix("…"))
+            counted[pool] += int(number.split()[0])
+            order.append(pool)
+        assert counted == dict.fromkeys(pools, 30)
+        # two nodes change; of each pool some are partial, and some full or empty
+        assert order == ["h100", "a100", *pools, *pools]
+        current = ""
+        for group in (item for item in root.iter(SVG + "g") if item.get("class") in {"pool", "node"}):
+            if group.get("class") == "pool":
+                current = titles(group)[0]
+            else:
+                assert f"(pool {current})" in titles(group)[0]
+
+    def test_one_pool_has_no_heading(self, tmp_path: Path) -> None:
+        assert not having(picture(tmp_path, *random_plan(100)), "g", "pool")
 
     def test_what_changes_comes_first(self, tmp_path: Path) -> None:
         snapshot, moves = random_plan(1000, share=0.02)

@@ -68,6 +68,25 @@ class TestTable:
         rows = [line.split() for line in result.out[len(TABLE) :].splitlines() if line[:1].isdigit()]
         assert rows[:4] == [["3", "0"], ["2", "1"], ["1", "2"], ["0", "2"]]
 
+    def test_a_long_frontier_is_summarised(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        nodes: list[object] = [{"name": f"n{k}", "gpus": 8} for k in range(40)]
+        jobs: list[object] = [
+            {"name": f"j{k}", "gpus_per_instance": 4, "instances": [{"node": f"n{k}"}]} for k in range(40)
+        ]
+        cluster = written(tmp_path, {**CLUSTER, "nodes": nodes, "jobs": jobs})
+        full, short = (sifopt("plan", cluster, "--frontier", *more).out for more in (["-v"], []))
+        tables = [text.rpartition("fewest migrations\n")[2].splitlines() for text in (full, short)]
+        rows, shown = (
+            [line.split() for line in table if line[:1].isdigit() and "left out" not in line] for table in tables
+        )
+        # 40, 39, ..., 0 and "0 at least"; two nodes are full with each move
+        assert rows[:-1] == [[f"{partial}", f"{(40 - partial + 1) // 2}"] for partial in range(40, -1, -1)]
+        assert len(shown) == 25
+        assert (shown[0], shown[-2:]) == (rows[0], rows[-2:])
+        assert all(row in rows for row in shown)
+        assert short.endswith("17 rows of 41 left out (-v lists them).\n")
+        assert "left out" not in full
+
     def test_nothing_to_move(self, sifopt: Sifopt, cluster: Path) -> None:
         result = sifopt("plan", cluster, "--protect", "team")
         assert result.status == 0
