@@ -15,7 +15,7 @@ from simulation.plots.model import Bars, Figure, Stack
 from simulation.sweep.cells import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simulation.experiments.frame import Lab
     from simulation.jobs import Trace
@@ -80,13 +80,25 @@ def composition_days(lab: Lab) -> Iterator[Finding]:
         paper="Counterpart of Fig. 3 and Table 2 of the paper",
         columns=COLUMNS,
         rows=tuple(rows),
-        figure=Figure(title=f"Fragmentation follows composition (η = {lab.at:g})", rows=[[stack], bars]),
+        figure=Figure(
+            title=f"{what_is_seen(lab.schedulers, [bar.values for bar in bars])} (η = {lab.at:g})",
+            rows=[[stack], bars],
+        ),
         notes=(
             f"Each day is a replay of its own at η = {lab.at:g}.",
             f"Days of at least {FEWEST_JOBS} jobs, if there are such, are chosen by the shares of GPU-time.",
             "The paper's choice of days is not known here.",
         ),
     )
+
+
+def what_is_seen(names: Sequence[str], afr: Sequence[Sequence[float]]) -> str:
+    """Return under which scheduler the AFR, in per cent, differs most between the days; those are by scheduler."""
+    ranges = {name: (min(of), max(of)) for name, of in zip(names, zip(*afr, strict=True), strict=True)}
+    name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
+    if f"{low:.1f}" == f"{high:.1f}":
+        return "AFR on days of different composition"
+    return f"AFR differs most between the days under {name}: {low:.1f} to {high:.1f} %"
 
 
 def choose_days(daily: Mapping[Days, Trace]) -> dict[str, Days]:

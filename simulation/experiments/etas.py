@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from simulation.experiments.frame import HOUR_S, Finding, number
 from simulation.plots.model import Figure, Line, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simulation.experiments.frame import Lab
     from simulation.sweep.cells import Row
@@ -42,14 +42,20 @@ def etas(lab: Lab) -> Iterator[Finding]:
         ]
         return Lines(title=title, x_label="η (tighter →)", lines=lines, x_ticks=ticks, markers=True)
 
+    conclusion = what_is_seen(
+        {
+            name: [number(row, "fragmentation_blocked_s") for row in rows if row["scheduler"] == name]
+            for name in lab.schedulers
+        }
+    )
     yield Finding(
         name="eta",
-        title="A tighter cluster (smaller η) makes fragmentation costlier.",
+        title=f"{conclusion}.",
         paper="Counterpart of Fig. 2 of the paper",
         columns=COLUMNS,
         rows=tuple(tuple(row[column] for column in COLUMNS) for row in rows),
         figure=Figure(
-            title="The tighter the cluster, the costlier fragmentation",
+            title=conclusion,
             rows=[
                 [
                     panel("AFR, %", lambda row: 100 * number(row, "afr")),
@@ -60,3 +66,11 @@ def etas(lab: Lab) -> Iterator[Finding]:
         ),
         notes=("N = ⌈η·D/8⌉, D being the peak demand under unlimited capacity.",),
     )
+
+
+def what_is_seen(blocked: Mapping[str, Sequence[float]]) -> str:
+    """Return what fragmentation does on ever tighter clusters, from the blocked time of each scheduler on them."""
+    longer = sum(of[0] < of[-1] and all(a <= b for a, b in pairwise(of)) for of in blocked.values())
+    if not longer:
+        return "Fragmentation on clusters of several sizes"
+    return f"The tighter the cluster, the longer fragmentation blocks {longer} of {len(blocked)} schedulers"

@@ -1,4 +1,4 @@
-"""Pictures drawn with Matplotlib, in the style of ``compass.mplstyle``: the only module that imports it.
+"""Pictures drawn with Matplotlib, in the style of ``compass.mplstyle``: no module but this one and `fitting` imports it.
 
 The same data give the same SVG: there is no time stamp, and identifiers come from a fixed salt.
 """
@@ -9,7 +9,6 @@ The same data give the same SVG: there is no time stamp, and identifiers come fr
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -17,7 +16,8 @@ from matplotlib import style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from simulation.plots.labels import merged, spread
+from simulation.plots.fitting import fit_bars, fit_names, fit_parts, fit_ticks, fit_title, lines_of
+from simulation.plots.labels import merged
 from simulation.plots.model import Bars, Figure, Lines, Panel, Stack
 from simulation.plots.palette import FAINT, INK, PARTS, colour_of, has_colour
 
@@ -29,97 +29,119 @@ if TYPE_CHECKING:
     from simulation.plots.model import Line
 
 _STYLE = Path(__file__).with_name("compass.mplstyle")
-_LABEL_GAP = 0.058  # of the height of a panel in a single row: the height of a line of text
-_TITLE_CHARS = 100  # so many fit side by side
-_ROOM_FOR_TEXT = 1.28  # the scale of bars goes so far beyond the longest one
-_NARROW = 0.035  # a part of a bar below this share of it has no room for its value
-_VISIBLE = 0.005
+# In inches. A picture is higher than that where there is more to name in it.
+_WIDTH, _HEIGHT = 12.0, 6.75
+_TITLE, _AXIS, _NAME = 0.8, 0.5, 0.24
 
 
 def draw(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Write the picture as ``stem.svg`` and ``stem.png`` and return both paths."""
     with mpl.rc_context(), style.context(_STYLE):
-        canvas = Canvas()
-        FigureCanvasAgg(canvas)
-        canvas.suptitle(figure.title, x=0.01, ha="left")
-        for axes, panels in zip(_axes(canvas, figure), figure.rows, strict=True):
-            for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
-                ax.set_title(fill(panel.title, _TITLE_CHARS // len(panels)))
-                _panel(ax, panel, first=number == 0, rows=len(figure.rows))
+        canvas = compose(figure)
         svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
         canvas.savefig(svg, metadata={"Date": None, "Creator": "compass-abs"})
         canvas.savefig(png, metadata={"Software": "compass-abs"})
     return svg, png
 
 
-def _axes(canvas: Canvas, figure: Figure) -> list[list[Axes]]:
+def compose(figure: Figure) -> Canvas:
+    """Return the picture, laid out; texts are fitted to the room that a first layout leaves them."""
+    heights = [max(map(_height, row)) for row in figure.rows]
+    canvas = Canvas(figsize=(_WIDTH, max(_HEIGHT, 0.5 + sum(heights))))
+    FigureCanvasAgg(canvas)
+    title = canvas.suptitle("", x=0.01, ha="left")
+    placed = [
+        (ax, panel)
+        for axes, panels in zip(_axes(canvas, figure, heights), figure.rows, strict=True)
+        for ax, panel in zip(axes, panels, strict=True)
+    ]
+    first = [number == 0 for row in figure.rows for number in range(len(row))]
+    for (ax, panel), named in zip(placed, first, strict=True):
+        _draw_panel(ax, panel, named=named)
+    fit_title(title, figure.title, 0.98 * canvas.bbox.width)
+    fit_bars([(ax, panel) for ax, panel in placed if isinstance(panel, Bars)])
+    canvas.draw_without_rendering()
+    for ax, panel in placed:
+        box = ax.get_tightbbox()
+        fit_title(ax.set_title(""), panel.title, (ax.bbox.x1 if box is None else box.x1) - ax.bbox.x0)
+        if isinstance(panel, Stack):
+            fit_parts(ax, panel)
+        elif isinstance(panel, Lines):
+            fit_ticks(ax, panel)
+    for _ in range(3):  # the names of lines stand at heights that are known once the titles are there
+        canvas.draw_without_rendering()
+        for ax, panel in placed:
+            if isinstance(panel, Lines):
+                fit_names(ax)
+    fit_bars([(ax, panel) for ax, panel in placed if isinstance(panel, Bars)])
+    return canvas
+
+
+def _height(panel: Panel) -> float:
+    """Return the height that a panel needs for what is named in it."""
+    if isinstance(panel, Lines):
+        return _TITLE + _AXIS + _NAME * sum(len(lines_of(line.name)) for line in merged(panel.lines))
+    lines = max((len(lines_of(name)) for name in panel.names), default=1)
+    if isinstance(panel, Stack):  # which names its parts above the bars, and below
+        return _TITLE + _AXIS + _NAME * (lines + 1) * len(panel.names)
+    return _TITLE + _NAME * lines * len(panel.names)
+
+
+def _axes(canvas: Canvas, figure: Figure, heights: Sequence[float]) -> list[list[Axes]]:
     """Return the axes of each row, in columns one under another where the rows are equally long."""
     if len({len(panels) for panels in figure.rows}) == 1:
-        return [list(row) for row in canvas.subplots(len(figure.rows), len(figure.rows[0]), squeeze=False)]
-    parts = canvas.subfigures(len(figure.rows), 1, squeeze=False)[:, 0]
+        return [
+            list(row)
+            for row in canvas.subplots(len(figure.rows), len(figure.rows[0]), squeeze=False, height_ratios=heights)
+        ]
+    parts = canvas.subfigures(len(figure.rows), 1, squeeze=False, height_ratios=heights)[:, 0]
     return [
         list(part.subplots(1, len(panels), squeeze=False)[0]) for part, panels in zip(parts, figure.rows, strict=True)
     ]
 
 
-def _panel(ax: Axes, panel: Panel, *, first: bool, rows: int) -> None:
+def _draw_panel(ax: Axes, panel: Panel, *, named: bool) -> None:
     if isinstance(panel, Bars):
-        _bars(ax, panel, named=first)
+        _bars(ax, panel, named=named)
     elif isinstance(panel, Stack):
         _stack(ax, panel)
     else:
-        _lines(ax, panel, gap=_LABEL_GAP * rows)
+        _lines(ax, panel)
 
 
 def _bars(ax: Axes, panel: Bars, *, named: bool) -> None:
     places = range(len(panel.names))
-    longest = max((*panel.values, 0.0)) if panel.most is None else panel.most
     ax.barh(places, panel.values, color=[colour_of(name) for name in panel.names], height=0.72)
     for place, value, text, name in zip(places, panel.values, panel.texts, panel.names, strict=True):
         weight = "bold" if has_colour(name) else "normal"
-        ax.annotate(text, (value, place), (5, 0), textcoords="offset points", va="center", fontsize=11, weight=weight)
-    ax.set_xlim(0, (longest or 1.0) * _ROOM_FOR_TEXT)
+        label = ax.annotate(
+            text, (value, place), (5, 0), textcoords="offset points", va="center", fontsize=11, weight=weight
+        )
+        label.set_in_layout(False)  # the scale makes room for it
     _rows_of_bars(ax, panel.names if named else [""] * len(panel.names))
 
 
 def _stack(ax: Axes, panel: Stack) -> None:
     places = list(range(len(panel.names)))
     ends = [0.0] * len(places)
-    whole = max((sum(values) for values in zip(*(values for _, values in panel.parts), strict=True)), default=1.0)
-    for number, (name, values) in enumerate(panel.parts):
-        colour = PARTS[number % len(PARTS)]
-        ax.barh(places, values, left=ends, color=colour, height=0.62, edgecolor="white", linewidth=1)
-        for place, value, end in zip(places, values, ends, strict=True):
-            if value >= _NARROW * whole:
-                text = format(value, panel.form)
-                ax.text(end + value / 2, place, text, ha="center", va="center", color=_on(colour), fontsize=11)
-        _name_part(ax, name, ends, values, whole)
+    for number, (_, values) in enumerate(panel.parts):
+        ax.barh(
+            places, values, left=ends, color=PARTS[number % len(PARTS)], height=0.62, edgecolor="white", linewidth=1
+        )
         ends = [end + value for end, value in zip(ends, values, strict=True)]
-    ax.set_xlim(0, whole)
+    ax.set_xlim(0, max(ends, default=1.0) or 1.0)
     _rows_of_bars(ax, panel.names)
 
 
-def _name_part(ax: Axes, name: str, ends: Sequence[float], values: Sequence[float], whole: float) -> None:
-    """Write the name of a part above a bar; one that is narrow everywhere only where it is the last, with its value."""
-    wide = [place for place, value in enumerate(values) if value >= _NARROW * whole]
-    place = wide[0] if wide else max(range(len(values)), key=lambda place: values[place])
-    if wide:
-        middle = ends[place] + values[place] / 2
-        ax.text(middle, place - 0.36, name, ha="center", va="bottom", fontsize=10, color=FAINT)
-    elif ends[place] + values[place] >= (1 - _NARROW) * whole and values[place] >= _VISIBLE * whole:
-        text = f"{name}: {values[place]:.1%}"
-        ax.text(whole, place - 0.36, text, ha="right", va="bottom", fontsize=10, color=FAINT)
-
-
 def _rows_of_bars(ax: Axes, names: Sequence[str]) -> None:
-    ax.set_yticks(range(len(names)), list(names), color=INK)
+    ax.set_yticks(range(len(names)), ["\n".join(lines_of(name)) for name in names], color=INK)
     ax.set_ylim(len(names) - 0.4, -0.75)
     ax.set_xticks([])
     ax.grid(visible=False)
     ax.spines["bottom"].set_visible(False)
 
 
-def _lines(ax: Axes, panel: Lines, *, gap: float) -> None:
+def _lines(ax: Axes, panel: Lines) -> None:
     lines = merged(panel.lines)
     marker = "o" if panel.markers else ""
     for line in sorted(lines, key=lambda line: has_colour(line.name)):  # grey ones below
@@ -135,19 +157,18 @@ def _lines(ax: Axes, panel: Lines, *, gap: float) -> None:
     high = max((y for line in lines for y in line.ys), default=0.0)
     room = (high - low) * 0.04 or 0.5
     ax.set_ylim(low - room, high + room)
-    _name_lines(ax, [line for line in lines if line.ys], gap)
+    _name_lines(ax, [line for line in lines if line.ys])
 
 
-def _name_lines(ax: Axes, lines: Sequence[Line], gap: float) -> None:
-    """Write the name of each line beside its end, joined to it where it had to move."""
-    lines = sorted(lines, key=lambda line: (line.ys[-1], sum(line.ys) / len(line.ys)))
+def _name_lines(ax: Axes, lines: Sequence[Line]) -> None:
+    """Write the name of each line beside its end; `fit_names` parts them."""
     bottom, top = ax.get_ylim()
-    ends = [(line.ys[-1] - bottom) / (top - bottom) for line in lines]
-    for line, end, height in zip(lines, ends, spread(ends, gap), strict=True):
+    for line in sorted(lines, key=lambda line: (line.ys[-1], sum(line.ys) / len(line.ys))):
+        end = (line.ys[-1] - bottom) / (top - bottom)
         ax.annotate(
-            line.name,
+            "\n".join(lines_of(line.name)),
             (1.0, end),
-            (1.05, height),
+            (1.05, end),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
@@ -158,9 +179,3 @@ def _name_lines(ax: Axes, lines: Sequence[Line], gap: float) -> None:
             annotation_clip=False,
         )
     ax.margins(x=0.0)
-
-
-def _on(colour: str) -> str:
-    """Return the colour of text that is legible upon this one."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "white"

@@ -11,8 +11,10 @@ import pytest
 
 from simulation.experiments.blocked import CAUSES, blocked
 from simulation.experiments.composition_days import choose_days, composition_days
+from simulation.experiments.composition_days import what_is_seen as days_seen
 from simulation.experiments.coverage import best, bucket_of, coverage
 from simulation.experiments.etas import etas
+from simulation.experiments.etas import what_is_seen as etas_seen
 from simulation.experiments.frame import ExperimentError, table_of
 from simulation.experiments.migration_cost import COSTS_S, migration_cost
 from simulation.experiments.overall import overall
@@ -54,6 +56,32 @@ def test_etas() -> None:
         result = replayed(WHOLE, float(row["eta"]), row["scheduler"])
         assert float(row["afr"]) == close(result.afr)
         assert float(row["fragmentation_blocked_s"]) == close(result.fragmentation_blocked_s)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "seen"),
+    [
+        ({"a": [0.0, 1.0, 5.0], "b": [2.0, 2.0, 3.0]}, "the longer fragmentation blocks 2 of 2 schedulers"),
+        ({"a": [0.0, 1.0, 5.0], "b": [0.0, 0.0, 0.0], "c": [1.0, 0.5, 2.0]}, "blocks 1 of 3 schedulers"),
+        ({"a": [5.0, 1.0], "b": [0.0, 0.0]}, "Fragmentation on clusters of several sizes"),
+        ({"a": [5.0]}, "Fragmentation on clusters of several sizes"),
+    ],
+)
+def test_what_a_tighter_cluster_does_is_read_off_the_data(blocked: dict[str, list[float]], seen: str) -> None:
+    assert etas_seen(blocked).endswith(seen)
+
+
+@pytest.mark.parametrize(
+    ("afr", "seen"),
+    [
+        ([[0.0, 1.0], [0.0, 9.5], [0.2, 3.0]], "AFR differs most between the days under gfs: 1.0 to 9.5 %"),
+        ([[7.0, 1.0], [0.0, 2.0]], "AFR differs most between the days under exact: 0.0 to 7.0 %"),
+        ([[7.0, 1.0]], "AFR on days of different composition"),
+        ([[0.0, 1.0], [0.0, 1.0]], "AFR on days of different composition"),
+    ],
+)
+def test_what_composition_does_is_read_off_the_data(afr: list[list[float]], seen: str) -> None:
+    assert days_seen(("exact", "gfs"), afr) == seen
 
 
 def test_trace_composition() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).parents[3] / "simulation"
 WALLS = {
     "polars": {"sweep/frames.py"},
-    "matplotlib": {"plots/drawing.py"},
+    "matplotlib": {"plots/drawing.py", "plots/fitting.py"},
     "distributed": {"sweep/distributed.py"},
 }
 
