@@ -1,4 +1,4 @@
-"""Pictures drawn with Matplotlib, in the style of ``compass.mplstyle``: no module but this one and `fitting` imports it.
+"""Pictures drawn with Matplotlib, in the style of ``compass.mplstyle``: only this module and `fitting` import it.
 
 The same data give the same SVG: there is no time stamp, and identifiers come from a fixed salt.
 """
