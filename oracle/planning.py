@@ -124,7 +124,6 @@ class _Found:
     moves_lower_bound: int
     jobs_lower_bound: int
     weight_lower_bound: int
-    best: bool
 
 
 class _Planner:
@@ -140,15 +139,13 @@ class _Planner:
         """Return the plan if instances may be stopped."""
         self._tell("fewest partial nodes, fewest moves")
         search = RelocationSearch(self._snapshot, self._asked.weights, self._deadline)
-        split, partial_bound, best = self._split(search.pools)
+        split, partial_bound = self._split(search.pools)
         most_jobs = self._asked.max_jobs_disturbed
         moves = _range(split.lower_bound, split.migrations, "move")
         self._tell(f"{moves} to {_range(partial_bound, split.partial_nodes, 'partial node')}; choosing whose")
         choice = search.choose(split)
         if most_jobs is not None and len(choice.selection.jobs) > most_jobs:
-            choice, partial_bound, best = self._with_fewer_jobs(search, choice, most_jobs)
-        else:
-            best = best and split.migrations <= split.lower_bound
+            choice, partial_bound = self._with_fewer_jobs(search, choice, most_jobs)
         self._tell(f"{moves}; putting them in order")
         limit = self._asked.max_per_job_at_once
         try:
@@ -171,7 +168,6 @@ class _Planner:
             moves_lower_bound=choice.migrations_lower_bound,
             jobs_lower_bound=choice.jobs_lower_bound,
             weight_lower_bound=choice.weight_lower_bound,
-            best=best and len(order.moves) <= choice.migrations_lower_bound,
         )
         return self._plan(MoveMode.CHECKPOINT, found)
 
@@ -182,8 +178,8 @@ class _Planner:
             claims.append((partial_bound - 1, self._asked.max_migrations + 1))
         return claims
 
-    def _split(self, search: PoolsSearch) -> tuple[SplitPlan, int, bool]:
-        """Return the plans of the pools, a bound on their partial nodes, and whether as few as asked for is proved."""
+    def _split(self, search: PoolsSearch) -> tuple[SplitPlan, int]:
+        """Return the plans of the pools, and a bound on their partial nodes."""
         bound = sum(inherent.lower_bound for inherent in search.inherent)
         asked, most_moves = self._asked.max_partial_nodes, self._asked.max_migrations
         if asked is not None and asked < bound:
@@ -191,11 +187,10 @@ class _Planner:
         if most_moves is None:
             if asked is not None and asked < search.fewest:
                 raise UndecidedError(f"no plan with {asked} partial nodes was found in time; there may be one")
-            found = search.cheapest(search.fewest if asked is None else asked)
-            return found, bound, asked is not None or found.partial_nodes == bound
+            return search.cheapest(search.fewest if asked is None else asked), bound
         fewest = search.fewest_partial_nodes(most_moves)
         if asked is None:
-            return fewest.plan, fewest.lower_bound, fewest.status is Status.OPTIMAL
+            return fewest.plan, fewest.lower_bound
         if asked < fewest.lower_bound:
             raise InfeasibleError(
                 f"{most_moves} migrations leave at least {fewest.lower_bound} partial nodes, not {asked}"
@@ -204,17 +199,17 @@ class _Planner:
             raise UndecidedError(
                 f"no plan with {asked} partial nodes and {most_moves} migrations was found in time; there may be one"
             )
-        return search.cheapest(asked), fewest.lower_bound, True
+        return search.cheapest(asked), fewest.lower_bound
 
-    def _with_fewer_jobs(self, search: RelocationSearch, first: Choice, most: int) -> tuple[Choice, int, bool]:
-        """Return a choice that disturbs few enough jobs, a bound on its partial nodes, and whether it is best."""
+    def _with_fewer_jobs(self, search: RelocationSearch, first: Choice, most: int) -> tuple[Choice, int]:
+        """Return a choice that disturbs few enough jobs, and a bound on its partial nodes."""
         asked = self._asked.max_partial_nodes
         choice = disturb_fewer(search, first, asked or 0, self._asked.max_migrations, most)
         bound = choice.partial_lower_bound
         if asked is None or choice.partial_nodes <= asked:
             # What was asked for is no bound on what others leave.
             lower = bound if asked is None else sum(inherent.lower_bound for inherent in search.pools.inherent)
-            return choice, lower, choice.is_settled
+            return choice, lower
         if bound > asked:
             raise InfeasibleError(f"{most} disturbed jobs leave at least {bound} partial nodes, not {asked}")
         raise UndecidedError(
@@ -232,13 +227,11 @@ class _Planner:
                 "down at a time was found; there may be one"
             )
         fewest_moves = min(search.pools.cheapest(max(left, search.pools.fewest)).lower_bound, found.migrations)
-        best = (asked is not None or left <= partial_bound) and found.migrations == fewest_moves
         return replace(
             found,
             mode=MoveMode.CHECKPOINT,
             partial_nodes_lower_bound=min(partial_bound, left),
             migrations_lower_bound=fewest_moves,
-            status=Status.OPTIMAL if best else Status.UNKNOWN,
         )
 
     def live(self) -> Plan:
@@ -298,7 +291,6 @@ class _Planner:
             moves_lower_bound=found.moves_lower_bound,
             jobs_lower_bound=counting_bound(movable, dict.fromkeys(movable, 1), leaving),
             weight_lower_bound=counting_bound(movable, {job: self._weight(job) for job in movable}, leaving),
-            best=bound == found.partial_nodes and found.moves_lower_bound == len(found.moves),
         )
         return self._plan(MoveMode.LIVE, result)
 
@@ -344,7 +336,6 @@ class _Planner:
             jobs_disturbed_lower_bound=min(found.jobs_lower_bound, len(jobs)),
             disturbance=disturbance,
             disturbance_lower_bound=min(found.weight_lower_bound, disturbance),
-            status=Status.OPTIMAL if found.best else Status.UNKNOWN,
             interrupted=interruption.is_requested(),
             evidence=found.evidence,
         )

@@ -159,8 +159,6 @@ class Plan:
         Jobs disturbed by every plan as good that leaves each pool as many partial nodes, at least.
     disturbance, disturbance_lower_bound
         The weight of the jobs disturbed, and the same bound on it. Without weights it is their number.
-    status
-        OPTIMAL if no plan of this mode within the limits leaves fewer partial nodes, or as few with fewer moves.
     interrupted
         The search was ended by somebody before it was done.
     evidence
@@ -181,9 +179,17 @@ class Plan:
     jobs_disturbed_lower_bound: int
     disturbance: int
     disturbance_lower_bound: int
-    status: Status
     interrupted: bool
     evidence: tuple[PoolEvidence, ...] = field(repr=False)
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if no plan of this mode within the limits leaves fewer partial nodes, or as few with fewer moves."""
+        # Of a plan with as few as were asked for, only the moves count; a live one comes as near as live moves do.
+        reached = self.asked.max_partial_nodes is not None and self.mode is MoveMode.CHECKPOINT
+        fewest = reached or self.partial_nodes_after == self.partial_nodes_lower_bound
+        settled = fewest and self.migrations == self.migrations_lower_bound
+        return Status.OPTIMAL if settled else Status.UNKNOWN
 
     @property
     def migrations(self) -> int:
