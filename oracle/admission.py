@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from compass_core.errors import InvalidJobError
 from oracle import interruption
 from oracle.certificate import Status
+from oracle.measurement import check_pool
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_after, contents_by_pool
 from oracle.ordering import NoOrderError
@@ -168,7 +169,7 @@ def admit(
     instances, gpus
         The waiting job: its instances, and the GPUs of each.
     pool
-        Its pool; None for any one pool, the best. In a pool without nodes it cannot start.
+        Its pool; None for any one pool, the best.
     moves
         Whether an instance may be stopped before its destination is free (`checkpoint`), or every move must go into
         free space (`live`).
@@ -185,13 +186,28 @@ def admit(
         The job asks for less than one instance or one GPU.
     UnknownJobError
         A protected name stands for nothing that runs.
+    UnknownPoolError
+        No node is in `pool`.
     ValueError
         `moves` is no such mode, or `max_per_job_at_once` is below 1.
     """
-    if instances < 1 or gpus < 1:
-        raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {instances} of {gpus}")
-    question, deadline = Question.of(moves, protected, max_per_job_at_once), Deadline(time_limit)
-    request = _Request(protect(snapshot, question.protected), AskedJob(instances, gpus, pool), question, deadline)
+    question = Question.of(moves, protected, max_per_job_at_once)
+    check_pool(pool, snapshot)
+    return answer(snapshot, AskedJob(instances, gpus, pool), question, Deadline(time_limit))
+
+
+def answer(snapshot: Snapshot, job: AskedJob, question: Question, deadline: Deadline) -> Admission:
+    """Return what `admit` does of a job that waits: one whose pool has no node cannot start, and that is no mistake.
+
+    Raises
+    ------
+    InvalidJobError, UnknownJobError
+        As from `admit`.
+    """
+    if job.instances < 1 or job.gpus_per_instance < 1:
+        got = f"{job.instances} of {job.gpus_per_instance}"
+        raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {got}")
+    request = _Request(protect(snapshot, question.protected), job, question, deadline)
     return replace(_answer(request), interrupted=interruption.is_requested())
 
 

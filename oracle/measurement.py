@@ -29,6 +29,19 @@ class UnknownPoolError(CompassError):
     """No node of the snapshot is in this pool."""
 
 
+def check_pool(pool: str | None, snapshot: Snapshot) -> None:
+    """Check that a node of the snapshot is in this pool; None is no pool, and stands for all.
+
+    Raises
+    ------
+    UnknownPoolError
+        None is; the message lists the pools there are.
+    """
+    if pool is not None and all(node.pool != pool for node in snapshot.nodes):
+        known = ", ".join(map(repr, snapshot.pools)) or "none"
+        raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """What is measured, of one pool or of all: nodes and GPUs are counts, SIF a fraction of all nodes.
@@ -182,11 +195,9 @@ def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | 
         `pool` has no node in the snapshot.
     """
     deadline = Deadline(time_limit)
+    check_pool(pool, snapshot)
     contents = contents_by_pool(snapshot)
     if pool is not None:
-        if pool not in contents:
-            known = ", ".join(map(repr, contents)) or "none"
-            raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
         contents = {pool: contents[pool]}
     return add_up([_measure_pool(name, nodes, deadline) for name, nodes in contents.items()], pool=pool)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from oracle import interruption
-from oracle.admission import Admission, Placement, Verdict, admit, best_fit
+from oracle.admission import Admission, Placement, Verdict, answer, best_fit
 from oracle.certificate import Status
-from oracle.measurement import UnknownPoolError
+from oracle.measurement import check_pool
 from oracle.moves import MoveMode, MoveOrder, protect
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
@@ -151,28 +151,17 @@ def admit_queue(
     UnknownPoolError
         No node is in `pool`.
     """
-    if pool is not None and pool not in snapshot.pools:
-        known = ", ".join(map(repr, snapshot.pools)) or "none"
-        raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
+    check_pool(pool, snapshot)
     jobs = jobs_for(snapshot.pending if jobs is None else jobs, pool)
     question, deadline = Question.of(moves, protected, max_per_job_at_once), Deadline(time_limit)
     passed_over: list[tuple[str, Admission]] = []
     first: tuple[str, Admission] | None = None
     for job in jobs:
-        answer = admit(
-            snapshot,
-            instances=job.instances,
-            gpus=job.gpus_per_instance,
-            pool=job.pool,
-            moves=question.mode,
-            time_limit=deadline.seconds_left,
-            protected=question.protected,
-            max_per_job_at_once=max_per_job_at_once,
-        )
-        if answer.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
-            first = job.name, answer
+        found = answer(snapshot, AskedJob.of(job), question, deadline)
+        if found.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
+            first = job.name, found
             break
-        passed_over.append((job.name, answer))
+        passed_over.append((job.name, found))
     joint = _Joint(protect(snapshot, question.protected), jobs, max_per_job_at_once, deadline)
     together = joint.checkpoint() if question.mode is MoveMode.CHECKPOINT else joint.live()
     return QueueAdmission(

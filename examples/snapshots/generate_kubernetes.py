@@ -151,6 +151,7 @@ def _node(
         },
         "spec": spec | ({"taints": taints} if taints else {}),
         "status": {
+            "images": [{"names": ["registry.k8s.io/kube-proxy:v1.31.4"], "sizeBytes": 30214272}],
             "allocatable": allocatable,
             "capacity": capacity,
             "conditions": [

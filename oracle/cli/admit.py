@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, skipped_notes
+from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, notes_beside
 from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.solving import solve
 from oracle.cli.values import Once, demand
@@ -134,9 +134,8 @@ def _of_queue(found: QueueAdmission) -> Iterator[str]:
 def _as_json(
     data: dict[str, object], snapshot: Snapshot, options: AdmitOptions, notes: Sequence[str], status: ExitStatus
 ) -> Outcome:
-    left_out = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else []
-    text = json_text(data)
-    return Outcome(text=text, notes=(*notes, *left_out), status=status, for_machines=True)
+    told = notes_beside(snapshot.skipped, verbose=options.verbose)
+    return Outcome(text=json_text(data), notes=(*notes, *told), status=status, for_machines=True)
 
 
 def _add_arguments(parser: Parser) -> None:

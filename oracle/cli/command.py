@@ -157,6 +157,12 @@ def add_input_argument(parser: Parser) -> None:
     )
 
 
+def notes_beside(skipped: Sequence[Skipped], *, verbose: bool) -> tuple[str, ...]:
+    """Return what is to be known of a snapshot where the output is for machines: with `verbose` all of it."""
+    told = skipped if verbose else [group for group in skipped if group.kept]
+    return tuple(skipped_notes(told, verbose=verbose))
+
+
 def skipped_notes(skipped: Sequence[Skipped], *, verbose: bool) -> list[str]:
     """Return what the reader wants known: notes on what it kept, and how much it left out.
 

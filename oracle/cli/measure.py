@@ -13,7 +13,7 @@ from oracle.cli.command import (
     SnapshotOptions,
     add_domain_argument,
     add_snapshot_arguments,
-    skipped_notes,
+    notes_beside,
 )
 from oracle.cli.solving import solve
 from oracle.cli.values import seconds
@@ -23,7 +23,7 @@ from oracle.safe_text import csv_text, json_text
 from oracle.solver import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oracle.cli.command import Parser
     from oracle.hierarchy import DomainMeasurement
@@ -70,13 +70,21 @@ def measure_snapshot(options: MeasureOptions) -> Outcome:
     measurement, domains = solved.value
     measured = [measurement] if domains is None else [measurement, domains.measurement]
     status = ExitStatus.UNSETTLED if solved.interrupted else _status(measured, exit_code=options.exit_code)
-    interrupted = ("sifopt measure: interrupted; what is known by now is printed",) if solved.interrupted else ()
+    told = [*_told(measured, status, interrupted=solved.interrupted)]
     if options.output == "table":
         text = _table(measurement, domains, snapshot, verbose=options.verbose)
-        return Outcome(text=text, notes=interrupted, status=status)
+        return Outcome(text=text, notes=tuple(told), status=status)
     text = _json(measurement, domains) if options.output == "json" else _csv(measurement)
-    notes = skipped_notes(snapshot.skipped, verbose=True) if options.verbose else ()
-    return Outcome(text=text, notes=(*interrupted, *notes), status=status, for_machines=True)
+    notes = notes_beside(snapshot.skipped, verbose=options.verbose)
+    return Outcome(text=text, notes=(*told, *notes), status=status, for_machines=True)
+
+
+def _told(measured: Sequence[Measurement], status: ExitStatus, *, interrupted: bool) -> Iterator[str]:
+    if interrupted:
+        yield "sifopt measure: interrupted; what is known by now is printed"
+    if status is ExitStatus.BAD_INPUT:
+        what = "GPUs" if measured[0].gpus == 0 else "domains"
+        yield f"sifopt measure: --exit-code: there are no {what}, so that nothing can be said of them"
 
 
 def _measured(
@@ -92,6 +100,8 @@ def _measured(
 
 
 def _status(measured: Sequence[Measurement], *, exit_code: bool) -> ExitStatus:
+    if exit_code and any(measurement.gpus == 0 for measurement in measured):
+        return ExitStatus.BAD_INPUT  # SIF is 0 there by definition: a check that passes would have checked nothing
     if any(measurement.status is not Status.OPTIMAL for measurement in measured):
         return ExitStatus.UNSETTLED
     return ExitStatus.ASKED_FOR if exit_code and any(of.sif > 0 for of in measured) else ExitStatus.DONE
@@ -140,7 +150,7 @@ def _add_arguments(parser: Parser) -> None:
         "--exit-code",
         action="store_true",
         help="exit with status 1 if SIF is above 0, with --hierarchical also that of the domains (3 comes first: not "
-        "settled in time)",
+        "settled in time), and with status 2 if there are no GPUs, or no domains, to measure",
     )
     parser.add_argument(
         "--time-limit",

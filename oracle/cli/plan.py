@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, skipped_notes
+from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, notes_beside
 from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.picture import written
 from oracle.cli.resume import resume_plan
@@ -57,8 +57,8 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
         status=ExitStatus.DONE if settled and not found.interrupted else ExitStatus.UNSETTLED,
         for_machines=options.output == "json",
     )
-    if options.output == "json" and options.verbose:
-        outcome = replace(outcome, notes=(*notes, *skipped_notes(snapshot.skipped, verbose=True)))
+    if options.output == "json":
+        outcome = replace(outcome, notes=(*notes, *notes_beside(snapshot.skipped, verbose=options.verbose)))
     if options.plot is None:
         return outcome
     return written(outcome, "sifopt plan", options.plot, lambda path: _draw(found, frontier, path))

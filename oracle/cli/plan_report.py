@@ -30,7 +30,7 @@ def report(
     sentences = [
         *_gain(found),
         *move_sentences(found.moves, found.stops, live=found.mode == "live", verbose=verbose),
-        *_proof(found),
+        *(_proof(found) if snapshot.nodes else ()),
         *_disturbance(found),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
@@ -67,6 +67,9 @@ def _migrations(point: PlanFrontierPoint) -> str:
 def _gain(found: Plan) -> Iterator[str]:
     before, after = found.partial_nodes_before, found.partial_nodes_after
     where = "" if found.asked.pool is None else f" in pool {found.asked.pool}"
+    if not found.snapshot.nodes:
+        yield "The snapshot has no GPU nodes."
+        return
     if not found.moves:
         yield f"Nothing to move{where}: {count(before, 'partial node')}, {found.empty_nodes_before} empty."
         yield from _fixed(found)

@@ -54,6 +54,8 @@ def _gain(measurement: Measurement) -> str:
     partial, avoidable = measurement.partial_nodes, measurement.avoidable_partial_nodes
     if measurement.nodes == 0:
         return "The snapshot has no GPU nodes."
+    if measurement.gpus == 0:
+        return "No node of the snapshot offers a GPU."
     if partial == 0:
         return "No node is partly used."
     if avoidable == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from oracle.cli.command import ExitStatus, Outcome, skipped_notes
+from oracle.cli.command import ExitStatus, Outcome, notes_beside, skipped_notes
 from oracle.cli.words import count
 from oracle.safe_text import json_text, printable
 from oracle.snapshots.document import decode_json
@@ -23,6 +23,7 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/1")
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
+    from oracle.measurement import UnknownPoolError, check_pool  # noqa: PLC0415 - as below
     from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
     from oracle.plans.resumption import read_plan, resume  # noqa: PLC0415 - as above
 
@@ -35,15 +36,19 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     except MoveError as error:
         raise document.error("", str(error)) from error
     snapshot = options.load()
+    try:
+        check_pool(plan.pool, snapshot)
+    except UnknownPoolError as error:
+        raise document.error("pool", str(error)) from error
     limit = options.max_per_job_at_once if options.max_per_job_at_once is not None else plan.max_per_job_at_once
     # What the plan protected may have ended since; what is named now must be there.
     spared = protect(protect(snapshot, plan.protected, strict=False), options.protected or ())
     left = resume(spared, plan.moves, plan.stops, max_per_job_at_once=limit)
     status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
-    notes = tuple(skipped_notes(snapshot.skipped, verbose=True)) if options.verbose else ()
     if options.output == "json":
+        notes = notes_beside(snapshot.skipped, verbose=options.verbose)
         return Outcome(text=_json(left, plan), notes=notes, status=status, for_machines=True)
-    return Outcome(text=_table(left, plan, verbose=options.verbose), notes=notes, status=status)
+    return Outcome(text=_table(left, plan, verbose=options.verbose), status=status)
 
 
 def _schema(data: object) -> object:
@@ -87,3 +92,4 @@ def _sentences(left: Resumption, plan: StoredPlan, *, verbose: bool) -> Iterator
         now, after = left.partial_nodes(plan.pool)
         yield f"The rest can be carried out as planned: partial nodes {now} -> {after}."
         yield from move_sentences(left.remaining, left.remaining_stops, live=plan.mode == "live", verbose=verbose)
+    yield from skipped_notes(left.now.skipped, verbose=verbose)

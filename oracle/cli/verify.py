@@ -11,6 +11,8 @@ from oracle.cli.command import (
     SnapshotOptions,
     add_domain_argument,
     add_reader_arguments,
+    notes_beside,
+    skipped_notes,
 )
 from oracle.cli.solving import solve
 from oracle.cli.values import seconds
@@ -52,6 +54,7 @@ def verify_result(options: VerifyOptions) -> Outcome:
         checks = solve(lambda tell: _rechecked(data, snapshot, options, tell)).value
     except ResultError as error:
         raise document.error("", str(error)) from error
+    skipped = snapshot.skipped if snapshot is not None else ()
     fell = any(check.holds is False for check in checks)
     finished = all(check.finished for check in checks)
     status = ExitStatus.ASKED_FOR if fell else ExitStatus.DONE if finished else ExitStatus.UNSETTLED
@@ -63,8 +66,10 @@ def verify_result(options: VerifyOptions) -> Outcome:
             "complete": all(check.holds for check in checks),
             "checks": [check.to_json() for check in checks],
         }
-        return Outcome(text=json_text(found), status=status, for_machines=True)
-    return Outcome(text=_text(checks), status=status)
+        notes = notes_beside(skipped, verbose=options.verbose)
+        return Outcome(text=json_text(found), notes=notes, status=status, for_machines=True)
+    about = "".join(f"{printable(line)}\n" for line in skipped_notes(skipped, verbose=options.verbose))
+    return Outcome(text=_text(checks) + about, status=status)
 
 
 def _rechecked(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from oracle.measurement import UnknownPoolError
+from oracle.measurement import check_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,10 +50,8 @@ def part_of(snapshot: Snapshot, pool: str | None) -> Part:
     """
     if pool is None:
         return Part(snapshot, {})
+    check_pool(pool, snapshot)
     names = {node.name for node in snapshot.nodes if node.pool == pool}
-    if not names:
-        known = ", ".join(map(repr, snapshot.pools)) or "none"
-        raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
     numbers: dict[Key, int] = {}
     jobs: list[RunningJob] = []
     for job in snapshot.jobs:

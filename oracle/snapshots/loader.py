@@ -54,8 +54,8 @@ def load_snapshot(
     Raises
     ------
     SnapshotError
-        A file cannot be read or is in no known format, the formats are mixed, or the reader found a fault; the message
-        names the file and the place in it.
+        A file cannot be read or is in no known format, the formats are mixed, an option names what is not in the input,
+        or the reader found a fault; the message names the file and the place in it.
     """
     if not sources:
         raise SnapshotError("", "expected at least one snapshot file")
@@ -101,11 +101,12 @@ def _load_kubernetes(
 ) -> Snapshot:
     options = KubernetesOptions()
     if resources is not None:
-        options = replace(options, resources=(resources,) if isinstance(resources, str) else tuple(resources))
+        names = (resources,) if isinstance(resources, str) else tuple(resources)
+        options = replace(options, resources=names, asked=options.asked | {"resources"})
     if pool_label is not None:
-        options = replace(options, pool_label=pool_label)
+        options = replace(options, pool_label=pool_label, asked=options.asked | {"pool_label"})
     if domain_label is not None:
-        options = replace(options, domain_label=domain_label)
+        options = replace(options, domain_label=domain_label, asked=options.asked | {"domain_label"})
     return read_kubernetes(documents, options)
 
 

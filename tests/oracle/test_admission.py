@@ -13,12 +13,14 @@ import oracle.admission
 from compass_core.errors import InvalidJobError, UnknownJobError
 from oracle.admission import Verdict, admit
 from oracle.certificate import Status
+from oracle.measurement import UnknownPoolError
 from oracle.moves import MoveMode
 from oracle.plans.resumption import read_moves
+from oracle.queue_admission import admit_queue
 from oracle.rooms.blockers import BlockerKind
 from oracle.sequencing.live_search import search_live
 from oracle.snapshots.document import Document
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import read_native
 from tests.oracle import brute_moves
 from tests.oracle.brute_moves import Instance, Node, World
@@ -165,8 +167,13 @@ class TestPools:
         assert {blocker.pool for blocker in answer.blockers} == {"x", "y"}
 
     def test_a_pool_without_nodes(self) -> None:
-        answer = admit(self.TWO.snapshot(), instances=1, gpus=1, pool="z")
-        assert (answer.verdict, answer.status) == (Verdict.CANNOT, Status.OPTIMAL)
+        with pytest.raises(UnknownPoolError, match="no node is in a pool named 'z'; pools: 'x', 'y'"):
+            admit(self.TWO.snapshot(), instances=1, gpus=1, pool="z")
+
+    def test_a_waiting_job_whose_pool_has_no_nodes_cannot_start(self) -> None:
+        waiting = PendingJob(name="w", instances=1, gpus_per_instance=1, pool="z")
+        ((name, answer),) = admit_queue(self.TWO.snapshot(), [waiting]).passed_over
+        assert (name, answer.verdict, answer.status) == ("w", Verdict.CANNOT, Status.OPTIMAL)
         assert answer.reason == "no node is in a pool named 'z'; pools: 'x', 'y'"
 
 

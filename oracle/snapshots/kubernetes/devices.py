@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Literal
 
 NVIDIA = "nvidia.com/gpu"
 NVIDIA_SHARED = "nvidia.com/gpu.shared"
@@ -44,11 +45,14 @@ class KubernetesOptions:
         The node label whose value is the node's pool.
     domain_label
         The node label whose value is the node's NVLink domain.
+    asked
+        Which of these somebody asked for: what matches nothing in the input is then an error, likely a misspelt name.
     """
 
     resources: tuple[str, ...] = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
     pool_label: str = "nvidia.com/gpu.product"
     domain_label: str = "nvidia.com/gpu.clique"
+    asked: frozenset[Literal["resources", "pool_label", "domain_label"]] = frozenset()
 
 
 class Device(Enum):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 OTHER_OBJECTS = "objects that are neither nodes nor pods"
 NULL_ITEMS = "null items"
 NO_PODS = "inputs with nodes but no pod: if this is `kubectl get nodes`, add `kubectl get pods -A -o json`"
+ONE_NAMESPACE = (
+    "all pods are of one namespace: if there are others, print the pods of all with `kubectl get pods -A -o json`"
+)
 
 # Nodes that are left out
 NODES_WITHOUT_GPUS = "nodes without GPUs"
@@ -25,6 +28,8 @@ NODES_MIG = "nodes whose GPUs are split by MIG: what they offer are no whole GPU
 MIG_DEVICES = "MIG devices of nodes that are kept"
 SHARED_GPUS = "GPUs left out of the count of a node because pods share them"
 MIXED_NODES = "nodes with two kinds of GPU, kept as they are: nothing is put on them or moved off"
+NODES_WITHOUT_POOL_LABEL = "GPU nodes without the label that tells the pool, taken to be alike"
+NODES_WITHOUT_DOMAIN_LABEL = "GPU nodes without the label that tells the domain"
 CLOSED_BY_TAINT = "nodes kept but closed, by a taint that no GPU pod is meant to tolerate"
 
 # Pods
@@ -45,7 +50,17 @@ PODS_NO_NODE = "waiting pods that no GPU node takes, for its kind of GPU or its 
 PODS_SOME_POOLS = "waiting pods that only some pools take, shown as if any did"
 
 # These are in the snapshot, and something about them is to be known.
-_KEPT = frozenset({NO_PODS, MIXED_NODES, CLOSED_BY_TAINT, PODS_SOME_POOLS})
+_KEPT = frozenset(
+    {
+        NO_PODS,
+        ONE_NAMESPACE,
+        NODES_WITHOUT_POOL_LABEL,
+        NODES_WITHOUT_DOMAIN_LABEL,
+        MIXED_NODES,
+        CLOSED_BY_TAINT,
+        PODS_SOME_POOLS,
+    }
+)
 
 _NUMBER = re.compile(r"([0-9]+)")
 

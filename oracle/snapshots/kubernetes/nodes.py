@@ -73,8 +73,9 @@ class ClusterNode:
     """A node of the input.
 
     `reason` and `detail` say why the node is left out, should it be. `offered` has an entry for each counted resource
-    the node knows, 0 if it offers none at present. `in_service` is False for nodes that are cordoned, not ready or on
-    their way out. `taints` are those left to judge: neither signs of an outage nor the mark of a counted resource.
+    the node knows, 0 if it offers none at present; `known` are these resources, also of a node that is left out.
+    `in_service` is False for nodes that are cordoned, not ready or on their way out. `taints` are those left to judge:
+    neither signs of an outage nor the mark of a counted resource.
     """
 
     place: Place
@@ -83,6 +84,7 @@ class ClusterNode:
     reason: str
     detail: str
     offered: Mapping[str, int]
+    known: tuple[str, ...]
     mig: tuple[str, ...]
     in_service: bool
     taints: frozenset[TaintKey]
@@ -119,6 +121,7 @@ def read_node(place: Place, node: Node, options: KubernetesOptions) -> ClusterNo
         reason=reason,
         detail=", ".join(_uncounted(allocatable, options)) if reason == why.NODES_UNCOUNTED else "",
         offered=offered,
+        known=tuple(counted),
         mig=_mig_devices(allocatable, options),
         in_service=_in_service(node, metadata),
         taints=_taints_to_judge(node, options),

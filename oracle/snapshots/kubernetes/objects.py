@@ -86,6 +86,20 @@ class Node(KubernetesObject, frozen=True):
     status: NodeStatus | None = None
 
 
+class TracesOnNodeStatus(KubernetesObject, frozen=True):
+    """What pods leave on a node: the images they were made from, and the volumes they use."""
+
+    images: list[object] | None = None
+    volumes_in_use: list[object] | None = None
+
+
+class TracesOnNode(KubernetesObject, frozen=True):
+    """A node, asked whether pods have run on it; only where an input has none is it read so."""
+
+    metadata: Metadata | None = None
+    status: TracesOnNodeStatus | None = None
+
+
 class Requirement(KubernetesObject, frozen=True):
     """One condition on a node's labels."""
 

@@ -11,7 +11,7 @@ from oracle.snapshots.kubernetes.items import NULL, items_of
 from oracle.snapshots.kubernetes.jobs import job_names, pending_jobs, running_jobs
 from oracle.snapshots.kubernetes.ledger import Ledger, natural_key
 from oracle.snapshots.kubernetes.nodes import Standing, read_node
-from oracle.snapshots.kubernetes.objects import Node, Pod
+from oracle.snapshots.kubernetes.objects import Node, Pod, TracesOnNode
 from oracle.snapshots.kubernetes.pods import Use, full_name, read_pod
 from oracle.snapshots.kubernetes.pools import divide
 from oracle.snapshots.kubernetes.sharing import gpus_taken
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS = KubernetesOptions()
 _BOTH = "`kubectl get nodes,pods -A -o json`"
+_OF_KUBERNETES = "kube-system"
 
 _LEFT_OUT_USES = {
     Use.MIG: why.PODS_MIG,
@@ -44,6 +45,7 @@ class _Input:
     pods: list[GpuPod] = field(default_factory=list["GpuPod"])
     pod_places: dict[tuple[str, str], Place] = field(default_factory=dict[tuple[str, str], "Place"])
     lists: set[str] = field(default_factory=set[str])
+    has_pod_list: bool = False
     others: int = 0
 
 
@@ -77,14 +79,17 @@ def read_kubernetes(documents: Sequence[Document], options: KubernetesOptions = 
     Raises
     ------
     SnapshotError
-        The input is malformed or lacks nodes or pods, a GPU pod is on no known node, a demand is no whole number, or an
-        object is listed twice. The path names the item: ``pods.json: items[12].spec.nodeName``.
+        The input is malformed or lacks nodes or pods, a GPU pod is on no known node, a demand is no whole number, an
+        object is listed twice, or an option that was asked for matches nothing. The path names the item:
+        ``pods.json: items[12].spec.nodeName``.
 
     Notes
     -----
     Nodes without pods are accepted where a plain ``List`` was given, as ``kubectl get nodes,pods`` prints it in a
-    cluster without pods; `skipped` then says that pods may have been forgotten. Lists of nodes alone (``NodeList``) and
-    single nodes are refused: a busy cluster would look empty.
+    cluster without pods; `skipped` then says that pods may have been forgotten. ``kubectl get nodes`` prints the same,
+    so that nodes on which pods have left traces (images, volumes) are refused, as are lists of nodes alone
+    (``NodeList``) and single nodes: a busy cluster would look empty. A list of no pods, given as well, is taken at its
+    word. Where all pods are of one namespace, `skipped` says so.
 
     A node that offers two kinds of GPU counts with the sum of both, but a snapshot cannot tell one kind from the other:
     nothing is put on such a node or moved off. Counting one kind only (`KubernetesOptions.resources`) lifts that.
@@ -98,6 +103,8 @@ def read_kubernetes(documents: Sequence[Document], options: KubernetesOptions = 
     left_out = [node for node in found.nodes.values() if node.name not in nodes]
     for node in left_out:
         ledger.add(node.reason, f"{node.name}: {node.detail}" if node.detail else node.name)
+    _refuse_unmatched(found, nodes, options)
+    _note_unlabelled(nodes, options, ledger)
     kinds = _kinds(nodes, pods.running)
     mixed = {name for name, kind in kinds.items() if len(kind) > 1}
     pools = divide(nodes.values(), kinds, [*pods.running, *pods.waiting], left_out)
@@ -118,7 +125,9 @@ def read_kubernetes(documents: Sequence[Document], options: KubernetesOptions = 
 def _read(documents: Sequence[Document], options: KubernetesOptions, ledger: Ledger) -> _Input:
     found = _Input()
     for document in documents:
+        kinds: set[str] = set()
         for item in items_of(document):
+            kinds.add(item.kind)
             if item.kind == "Node":
                 _add_node(found, item, options)
             elif item.kind == "Pod":
@@ -130,6 +139,8 @@ def _read(documents: Sequence[Document], options: KubernetesOptions, ledger: Led
             else:
                 found.others += 1
                 ledger.add(why.OTHER_OBJECTS, f"{item.kind} at {item.place}")
+        # A list on its own without a node in it is one of pods, also if there are none: kubectl calls both "List".
+        found.has_pod_list |= "PodList" in kinds or ("List" in kinds and "Node" not in kinds)
     return found
 
 
@@ -161,14 +172,56 @@ def _refuse_half(documents: Sequence[Document], found: _Input, ledger: Ledger) -
         raise SnapshotError(name, problem)
     if not found.nodes and (found.others or not found.lists & {"List", "NodeList"}):
         raise SnapshotError(name, f"no nodes; expected the output of {_BOTH}")
-    if found.nodes and not found.pod_places and not found.lists & {"List", "PodList"}:
-        problem = (
-            "nodes, but no pods, so that a busy cluster would look empty; "
-            f"add the output of `kubectl get pods -A -o json`, or print both with {_BOTH}"
-        )
-        raise SnapshotError(name, problem)
-    if found.nodes and not found.pod_places and "PodList" not in found.lists:
+    if found.nodes and not found.pod_places and not found.has_pod_list:
+        trace = _trace_of_pods(documents)
+        if trace or "List" not in found.lists:
+            problem = (
+                f"nodes, but no pods, so that a busy cluster would look empty{trace}; "
+                f"add the output of `kubectl get pods -A -o json`, or print both with {_BOTH}"
+            )
+            raise SnapshotError(name, problem)
         ledger.add(why.NO_PODS, name)
+    namespaces = {namespace for namespace, _ in found.pod_places}
+    # A cluster that nobody uses has the pods of Kubernetes itself, and no others.
+    if len(namespaces) == 1 and not namespaces & {_OF_KUBERNETES}:
+        ledger.add(why.ONE_NAMESPACE, min(namespaces))
+
+
+def _trace_of_pods(documents: Sequence[Document]) -> str:
+    """Return what shows that pods have run on a node; nothing if nothing does."""
+    for item in (item for document in documents for item in items_of(document) if item.kind == "Node"):
+        node = item.decode(TracesOnNode)
+        if node.status is not None and (node.status.images or node.status.volumes_in_use):
+            what = "volumes are in use" if node.status.volumes_in_use else "there are images of containers"
+            return f" ({what} on node {shown(node.metadata.name if node.metadata else None)})"
+    return ""
+
+
+def _refuse_unmatched(found: _Input, nodes: Mapping[str, ClusterNode], options: KubernetesOptions) -> None:
+    """Refuse an option that matches nothing: what it was to tell apart would be taken to be alike, or be left out."""
+    if "resources" in options.asked:
+        known = {key for node in found.nodes.values() for key in node.known}
+        known |= {key for pod in found.pods for key in pod.gpus}
+        for key in options.resources:
+            if key not in known:
+                raise SnapshotError("", f"no node has and no pod asks for the resource {shown(key)}")
+    if not nodes:
+        return
+    if "pool_label" in options.asked and all(node.pool_label is None for node in nodes.values()):
+        raise SnapshotError("", f"no GPU node has the label {shown(options.pool_label)}, which is to tell its pool")
+    if "domain_label" in options.asked and all(node.domain is None for node in nodes.values()):
+        raise SnapshotError("", f"no GPU node has the label {shown(options.domain_label)}, which is to tell its domain")
+
+
+def _note_unlabelled(nodes: Mapping[str, ClusterNode], options: KubernetesOptions, ledger: Ledger) -> None:
+    without_pool = [name for name, node in nodes.items() if node.pool_label is None]
+    if len(without_pool) < len(nodes):
+        for name in without_pool:
+            ledger.add(why.NODES_WITHOUT_POOL_LABEL, name)
+    if "domain_label" in options.asked:
+        for name, node in nodes.items():
+            if node.domain is None:
+                ledger.add(why.NODES_WITHOUT_DOMAIN_LABEL, name)
 
 
 def _sort(found: _Input, ledger: Ledger) -> _Sorted:

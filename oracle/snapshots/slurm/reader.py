@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Skipped, Snapshot, shown
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Skipped, Snapshot, SnapshotError, shown
 from oracle.snapshots.slurm.gres import UNTYPED
 from oracle.snapshots.slurm.holdings import holding_of
 from oracle.snapshots.slurm.hosts import Host, partition_pool, type_pool
@@ -36,6 +36,7 @@ _NODE_SHARES = "GPUs taken by MPS or shard, which no whole-GPU instance can use"
 _DRAINED = "GPUs that Slurm has drained on a node in service"
 _STRANGE_STATE = "node states of unknown meaning; the nodes are taken as closed"
 _UNEXPLAINED = "GPUs in use that no listed job holds: counted as held, immovably; print the jobs of all users"
+_NO_PARTITION = "nodes that are in no partition, taken to be alike"
 _FINISHED = "finished jobs"
 _JOB_NO_GPUS = "jobs without GPUs"
 _JOB_SLICES = "running jobs on MIG devices, which are no whole GPUs"
@@ -43,7 +44,7 @@ _JOB_SHARES = "running jobs on MPS or shard, which are no whole GPUs"
 _DOUBTS = "device lists that contradict their count; the count is used"
 _ENDING = "ending jobs whose GPUs per node are not told; what their nodes report in use is counted as held"
 # These are in the snapshot, and something about them is to be known.
-_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _DOUBTS, _ENDING})
+_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _NO_PARTITION, _DOUBTS, _ENDING})
 
 
 def assemble(nodes: Iterable[NodeRecord], jobs: Iterable[JobRecord], options: SlurmOptions) -> Snapshot:
@@ -110,6 +111,8 @@ class _Assembly:
                 self._skip(_FINISHED, [job.name])
         for host in self.hosts.values():
             running.extend(self._unexplained(host))
+        if self.options.pool == "partition":
+            self._check_partitions()
         nodes = [node for host in self.hosts.values() for node in host.snapshot_nodes(self.options)]
         for host in self.hosts.values():
             self._list_left_out(host)
@@ -203,6 +206,14 @@ class _Assembly:
             instances.append(RunningInstance(node=host.node_name(kind), gpus=gpus, movable=False))
         self._skip(_UNEXPLAINED, [f"{host.name}: {sum(gaps.values())}"])
         yield RunningJob(name=f"{UNEXPLAINED}:{host.name}", instances=tuple(instances))
+
+    def _check_partitions(self) -> None:
+        """Refuse pools by partition where no node is in any, and list nodes in none: nothing tells those apart."""
+        hosts = [host for host in self.hosts.values() if host.kinds or host.held]
+        without = [host.name for host in hosts if not host.record.partitions]
+        if hosts and len(without) == len(hosts):
+            raise SnapshotError("", "no node with GPUs is in a partition, and partitions are to tell the pools")
+        self._skip(_NO_PARTITION, without)
 
     def _take_name(self, job: JobRecord, name: str) -> None:
         """Refuse a second job of the same name: the two would be taken for one."""

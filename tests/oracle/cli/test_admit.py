@@ -75,8 +75,8 @@ class TestVerdicts:
         assert sifopt("admit", cluster, "--job", "1x4", "--pool", "h100").status == 0
         assert sifopt("admit", cluster, "--job", "1x5", "--pool", "h100").status == 1
         result = sifopt("admit", cluster, "--job", "1x5", "--pool", "none")
-        assert result.status == 1
-        assert "no node is in a pool named 'none'" in result.out
+        assert (result.status, result.out) == (2, "")
+        assert result.err == "sifopt: no node is in a pool named 'none'; pools: 'default', 'h100'\n"
 
     @pytest.mark.parametrize("output", ["table", "json"])
     def test_unknown(self, sifopt: Sifopt, cluster: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> None:

@@ -12,7 +12,7 @@ from oracle.snapshots.document import Document
 from oracle.snapshots.kubernetes import is_kubernetes, read_kubernetes
 from oracle.snapshots.kubernetes import ledger as why
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotError, SnapshotNode
-from tests.oracle.snapshots.kubernetes_objects import Json, cpu_node, left_out, listing, node, pod, read
+from tests.oracle.snapshots.kubernetes_objects import GPU, Json, cpu_node, left_out, listing, node, pod, read
 
 EXPECTED = Snapshot.build(
     nodes=[SnapshotNode(name="n0", gpus=8)],
@@ -132,6 +132,44 @@ class TestEmptiness:
         snapshot = read_kubernetes([listing(node(), kind="NodeList"), listing(kind="PodList")])
         assert snapshot.nodes == EXPECTED.nodes
         assert left_out(snapshot) == {}
+
+    @pytest.mark.parametrize("kind", ["List", "NodeList"])
+    @pytest.mark.parametrize("pods", [listing(), listing(kind="PodList")])
+    def test_a_list_of_its_own_without_pods_says_that_there_are_none(self, kind: str, pods: Document) -> None:
+        nodes = listing(node(), kind=kind)
+        for documents in ([nodes, pods], [pods, nodes]):
+            assert read_kubernetes(documents).skipped == ()
+
+    @pytest.mark.parametrize(
+        ("status", "trace"),
+        [
+            ({"images": [{"names": ["registry/cuda:12"]}]}, "there are images of containers"),
+            ({"volumesInUse": ["kubernetes.io/csi/ebs^vol-1"], "images": None}, "volumes are in use"),
+        ],
+    )
+    def test_nodes_alone_are_refused_where_pods_have_left_traces(self, status: Json, trace: str) -> None:
+        used = node("used")
+        used["status"] = {"allocatable": {GPU: "8"}} | status
+        for listed in (listing(node(), used), as_yaml({"kind": "List", "items": [node(), used]})):
+            with pytest.raises(SnapshotError) as caught:
+                read_kubernetes([listed])
+            problem = f"nodes, but no pods, so that a busy cluster would look empty ({trace} on node 'used'); add "
+            assert problem in str(caught.value)
+        assert left_out(read_kubernetes([listing(node(), used), listing()])) == {}
+        assert left_out(read(node(), used, pod(gpus=0))) == {why.PODS_WITHOUT_GPUS: ("default/p0",)}
+
+    def test_pods_of_one_namespace_may_not_be_all(self) -> None:
+        def told(*items: Json) -> list[tuple[str, ...]]:
+            return [entry.items for entry in read(node(), *items).skipped if entry.reason == why.ONE_NAMESPACE]
+
+        team, other = pod(namespace="team"), pod("other", namespace="team")
+        assert told(team, other) == [("team",)]
+        assert told(pod(gpus=0, namespace="team")) == [("team",)]
+        assert told(team, pod(namespace="b")) == []
+        assert told(team, pod("proxy", gpus=0, namespace="kube-system")) == []
+        # An idle cluster runs nothing but itself.
+        assert told(pod("proxy", gpus=0, namespace="kube-system")) == []
+        assert told() == []
 
     @pytest.mark.parametrize("nodes", [listing(node(), kind="NodeList"), document(node())])
     def test_nodes_alone_are_refused(self, nodes: Document) -> None:

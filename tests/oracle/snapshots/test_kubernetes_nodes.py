@@ -336,7 +336,7 @@ class TestWaitingPools:
     def test_any(self) -> None:
         items = [node(labels={PRODUCT: "H100"}), node("n1")]
         assert self.pool(*items) is None
-        assert left_out(read(*items, pod(node=None))) == {}
+        assert left_out(read(*items, pod(node=None))) == {why.NODES_WITHOUT_POOL_LABEL: ("n1",)}
 
     def test_by_node_selector(self) -> None:
         assert self.pool(node(labels={PRODUCT: "H100"}), nodeSelector={PRODUCT: "H100"}) == "H100"

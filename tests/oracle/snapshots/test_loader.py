@@ -8,7 +8,7 @@ import json
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 from hypothesis import example, given
@@ -36,6 +36,14 @@ K8S_NODE = {
 K8S = json.dumps({"kind": "List", "apiVersion": "v1", "items": [K8S_NODE]})
 K8S_PODS = json.dumps({"kind": "PodList", "apiVersion": "v1", "items": []})
 SLURM_JSON = '{"meta": {}, "nodes": [{"name": "n0", "gres": "gpu:8", "state": ["IDLE"], "partitions": ["batch"]}]}'
+
+
+class Options(TypedDict, total=False):
+    pool_label: str
+    domain_label: str
+    resources: list[str]
+
+
 SLURM_TEXT = "NodeName=n0 Arch=x86_64\n   Gres=gpu:h100:8\n"
 
 
@@ -133,8 +141,29 @@ class TestLoading:
     def test_the_pool_label_and_the_resources_of_kubernetes(self, write: Write) -> None:
         path = write("k8s.json", K8S)
         assert load_snapshot(path, pool_label="team").pools == ("red",)
-        assert load_snapshot(path, resources=["amd.com/gpu"]).nodes == ()
         assert load_snapshot(path, resources="nvidia.com/gpu").nodes[0].gpus == 8
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            ({"pool_label": "taem"}, "no GPU node has the label 'taem', which is to tell its pool"),
+            ({"domain_label": "tema"}, "no GPU node has the label 'tema', which is to tell its domain"),
+            ({"resources": ["amd.com/gpu"]}, "no node has and no pod asks for the resource 'amd.com/gpu'"),
+            ({"resources": ["nvidia.com/gpu", "x"]}, "no node has and no pod asks for the resource 'x'"),
+            # The labels that count by themselves may be missing, but not where they are asked for.
+            ({"domain_label": "nvidia.com/gpu.clique"}, "no GPU node has the label 'nvidia.com/gpu.clique'"),
+        ],
+    )
+    def test_an_option_that_matches_nothing_is_refused(self, write: Write, options: Options, problem: str) -> None:
+        path = write("k8s.json", K8S)
+        with pytest.raises(SnapshotError) as caught:
+            load_snapshot(path, **options)
+        assert str(caught.value).startswith(problem)
+
+    def test_partitions_that_no_node_is_in(self, write: Write) -> None:
+        nodes = write("nodes.json", SLURM_JSON.replace('"batch"', ""))
+        with pytest.raises(SnapshotError, match="no node with GPUs is in a partition"):
+            load_snapshot(nodes, write("jobs.json", '{"jobs": []}'), pool_label="partition")
 
     def test_options_of_another_format_are_refused(self, write: Write) -> None:
         native = write("a", NATIVE)
