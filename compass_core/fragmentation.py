@@ -74,7 +74,8 @@ def sif(state: ClusterState, inherent: Callable[[tuple[int, ...]], int] = closed
     ----------
     inherent
         Counts (n1, ..., nG) to Φ*. The default knows it while the workload composition condition holds; pass
-        ``oracle.inherent_partial_nodes`` for any workload.
+        ``oracle.inherent_partial_nodes`` for any workload on nodes of 8 GPUs, and where they have others
+        ``functools.partial(inherent_partial_nodes, capacity=G)``.
 
     Raises
     ------

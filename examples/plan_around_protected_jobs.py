@@ -20,8 +20,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from oracle import Status, load_snapshot, plan
-from oracle.rechecking import recheck
+from oracle import Status, load_snapshot, plan, verify
 
 
 def main(path: str, *protected: str) -> int:
@@ -35,7 +34,7 @@ def main(path: str, *protected: str) -> int:
     print(f"partial nodes: {spared.partial_nodes_before} -> {spared.partial_nodes_after}", end=", ")
     print(f"{spared.migrations} moves, {'proved to be' if best else 'perhaps not'} the best")
     print(f"with nothing protected: {free.partial_nodes_after} partial nodes, {free.migrations} moves")
-    results = Counter(check.result for check in recheck(spared.to_dict(), snapshot))
+    results = Counter(check.result for check in verify(spared.to_dict(), snapshot))
     print(
         f"claims checked again: {results['holds']} hold, {results['fails']} fail, {results['not rechecked']} undecided"
     )

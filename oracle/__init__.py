@@ -1,6 +1,6 @@
 """Exact optima of GPU-cluster fragmentation: read a cluster's snapshot, measure it, prove the result.
 
-Importing this package loads no solver; solving does. `plan` and `admit` are loaded when they are first asked for.
+Importing this package loads no solver; solving does. `plan`, `admit` and `verify` are loaded when first asked for.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from oracle.snapshots import Snapshot, SnapshotError, load_snapshot
 if TYPE_CHECKING:
     from oracle.admission import admit
     from oracle.planning import plan
+    from oracle.rechecking import verify
 
 __all__ = [
     "Certificate",
@@ -29,6 +30,7 @@ __all__ = [
     "load_snapshot",
     "measure",
     "plan",
+    "verify",
 ]
 
 
@@ -41,4 +43,8 @@ def __getattr__(name: str) -> object:
         from oracle.admission import admit  # noqa: PLC0415 - as above
 
         return admit
+    if name == "verify":
+        from oracle.rechecking import verify  # noqa: PLC0415 - as above
+
+        return verify
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

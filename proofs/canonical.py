@@ -120,6 +120,6 @@ def _first_nodes(contents: Contents, nodes: int, capacity: int) -> ClusterState:
 
 def _with_node(state: ClusterState, index: int, demands: tuple[int, ...]) -> ClusterState:
     for gpus in demands:
-        job = Job(f"single {len(state.jobs):03}", 1, gpus)
+        job = Job(f"single {len(state.jobs_by_name):03}", 1, gpus)
         state = state.with_job(job).add(job.instance(0), index)
     return state

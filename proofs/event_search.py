@@ -155,7 +155,7 @@ def _steps(events: tuple[str, ...], state: ClusterState, searched: Searched) -> 
             job = Job(_name(number), instances, gpus)
             arrival = partial(place_job, state.with_job(job), job, searched.options)
             yield _step((*events, f"{instances}x{gpus}"), state, arrival)
-    for name in sorted(state.jobs):
+    for name in sorted(state.jobs_by_name):
         yield _step((*events, f"-{int(name)}"), state, partial(remove_job, state, name, searched.options))
 
 
@@ -173,5 +173,5 @@ def _name(number: int) -> str:
 
 def _key(state: ClusterState) -> Key:
     """Return the placement with jobs named by their place in the order of arrival."""
-    jobs = (state.jobs[name] for name in sorted(state.jobs))
+    jobs = (state.jobs_by_name[name] for name in sorted(state.jobs_by_name))
     return tuple((job.gpus, tuple(map(state.node_of, job.all_instances()))) for job in jobs)

@@ -320,7 +320,7 @@ def _can_be_carried_out(event: Event) -> bool:
         standing[placed.node].append(placed.instance)
         if _gpus(standing[placed.node]) > GPUS:
             return False
-    jobs = event.state.jobs
+    jobs = event.state.jobs_by_name
     if event.comes and outcome.admitted:
         jobs = jobs.set(event.comes.name, event.comes)
     afterwards = _standing(outcome.state)
@@ -328,7 +328,7 @@ def _can_be_carried_out(event: Event) -> bool:
         len(found) == len(there) and all(instance in found for instance in there)
         for found, there in zip(standing, afterwards, strict=True)
     )
-    return same and jobs == outcome.state.jobs
+    return same and jobs == outcome.state.jobs_by_name
 
 
 def _standing(state: ClusterState) -> list[list[Instance]]:

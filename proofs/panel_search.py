@@ -155,5 +155,5 @@ def _may_fail(state: ClusterState, gang: Gang, bound: Bound) -> bool:
 def _arrived(state: ClusterState, gang: Gang, variant: Variant) -> ClusterState | None:
     """Return the state after that arrival, or None where it is refused."""
     instances, units = gang
-    outcome = arrive(state, Job(str(len(state.jobs)), instances, units), variant=variant)
+    outcome = arrive(state, Job(str(len(state.jobs_by_name)), instances, units), variant=variant)
     return outcome.state if outcome.admitted else None

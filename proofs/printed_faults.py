@@ -62,7 +62,9 @@ def chooses_itself(step: Step) -> bool:
     """Whether a slot's filler has to be re-homed before the slot dissolves, and the only vacancy is that slot's own."""
     if not step.events[-1].startswith("-"):
         return False
-    (leaving,) = set(step.before.jobs) - set(step.after.jobs if step.after is not None else step.before.jobs) or {""}
+    (leaving,) = set(step.before.jobs_by_name) - set(
+        step.after.jobs_by_name if step.after is not None else step.before.jobs_by_name
+    ) or {""}
     slots = [slot for node in step.before.nodes for slot in node.slots if slot.vacancy]
     return len(slots) == 1 and slots[0].anchor.job == leaving and bool(slots[0].fillers)
 

@@ -67,7 +67,7 @@ class OurScheduler:
     def placement(self) -> dict[str, list[int]]:
         """Return the node of each instance."""
         state = self._state
-        return {name: [state.node_of(i) for i in job.all_instances()] for name, job in state.jobs.items()}
+        return {name: [state.node_of(i) for i in job.all_instances()] for name, job in state.jobs_by_name.items()}
 
     def sif(self) -> float:
         """Return SIF, with Φ* from the closed form."""

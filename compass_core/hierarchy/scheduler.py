@@ -61,7 +61,7 @@ def arrive(
     _check_variant(variant)
     if job.name.startswith(UNIT_PREFIX):
         raise InvalidJobError(f"job {job.name!r}: names that begin with {UNIT_PREFIX!r} are the hierarchy's own")
-    if any(job.name in level.jobs for level in state.levels):
+    if any(job.name in level.jobs_by_name for level in state.levels):
         raise DuplicateJobError(f"a running job is already named {job.name!r}")
     tier, units = state.tiers.tier_of(job.gpus)
     event = _Event(state, variant, migration_cost, starting=job.name)
@@ -212,7 +212,7 @@ class _Event:
             self.settle(tier + 1, left)
 
     def _in_use(self, tier: int, host: int) -> bool:
-        return unit_name(host) in self.state.levels[tier + 1].jobs
+        return unit_name(host) in self.state.levels[tier + 1].jobs_by_name
 
     def _cost(self, tier: int) -> Callable[[Instance], float]:
         cost = self.migration_cost

@@ -74,14 +74,14 @@ class HierarchicalState:
         """
         if host_of_unit(name) is None:
             for tier, level in enumerate(self.levels):
-                if name in level.jobs:
+                if name in level.jobs_by_name:
                     return tier
         raise UnknownJobError(f"no running job is named {name!r}")
 
     def jobs(self) -> Iterator[tuple[int, Job]]:
         """Yield tier and job of every running job, demands in units of the tier."""
         for tier, level in enumerate(self.levels):
-            for name, job in level.jobs.items():
+            for name, job in level.jobs_by_name.items():
                 if host_of_unit(name) is None:
                     yield tier, job
 
@@ -132,7 +132,7 @@ class HierarchicalState:
                 raise InvariantViolation(f"tier {tier}: {error}") from error
         for tier, (level, outside) in enumerate(zip(self.levels, self.levels[1:], strict=False)):
             in_use = {host for host, _ in level.nodes.occupied()}
-            units = {host for name in outside.jobs if (host := host_of_unit(name)) is not None}
+            units = {host for name in outside.jobs_by_name if (host := host_of_unit(name)) is not None}
             if in_use != units:
                 problem = f"hosts {sorted(in_use ^ units)} are in use in one of two tiers only"
                 raise InvariantViolation(f"tier {tier}: {problem}")

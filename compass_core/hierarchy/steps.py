@@ -88,7 +88,7 @@ def replay(state: HierarchicalState, steps: Iterable[Step]) -> tuple[ClusterStat
 def _open(tiers: list[ClusterState], step: Opening) -> None:
     unit = Job(unit_name(step.host))
     outside = tiers[step.tier + 1]
-    if unit.name in outside.jobs or not tiers[step.tier].is_online(step.host):
+    if unit.name in outside.jobs_by_name or not tiers[step.tier].is_online(step.host):
         raise PlacementError(f"{step}: the host is in use or not there")
     _check_open(tiers, step.tier + 1, step.inside)
     tiers[step.tier + 1] = outside.with_job(unit).add(unit.instance(0), step.inside)
@@ -109,5 +109,5 @@ def _close(tiers: list[ClusterState], step: Closing) -> None:
 
 
 def _check_open(tiers: list[ClusterState], tier: int, host: int) -> None:
-    if tier + 1 < len(tiers) and unit_name(host) not in tiers[tier + 1].jobs:
+    if tier + 1 < len(tiers) and unit_name(host) not in tiers[tier + 1].jobs_by_name:
         raise PlacementError(f"host {host} of tier {tier} is not in use: nothing can be put on it")

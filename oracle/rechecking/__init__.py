@@ -24,20 +24,22 @@ if TYPE_CHECKING:
 
     from oracle.snapshots.model import Snapshot
 
-__all__ = ["Check", "ResultError", "recheck"]
+__all__ = ["Check", "ResultError", "recheck", "verify"]
 
 
 class _Head(msgspec.Struct):
     schema: str
 
 
-def recheck(data: object, snapshot: Snapshot | None = None, *, time_limit: float | None = None) -> tuple[Check, ...]:
-    """Return every claim of a stored plan, admission, measurement or certificate, checked.
+def verify(data: object, snapshot: Snapshot | None = None, *, time_limit: float | None = None) -> tuple[Check, ...]:
+    """Return every claim of a stored plan, admission, measurement or certificate, checked without a solver.
+
+    A result holds if no check has `holds` False; checks where it is None rest on what cannot be checked so.
 
     Parameters
     ----------
     data
-        What was printed as JSON, decoded.
+        What was printed as JSON, decoded; what ``to_dict()`` gives.
     snapshot
         What it was made from. Without it only what the file itself proves is checked.
     time_limit
@@ -81,3 +83,7 @@ def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     except CertificateError as error:
         raise ResultError(str(error)) from error
     raise ResultError(f"expected a plan, an admission, a measurement or a certificate, got the schema {schema!r}")
+
+
+recheck = verify
+"""The name it had before `oracle` offered it."""

@@ -16,6 +16,8 @@ from oracle.safe_text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from compass_core.state import ClusterState
+
 DEFAULT_POOL = "default"
 
 # A node of more GPUs than this is a misread number (a memory size, a core count), not a machine: the largest
@@ -167,6 +169,40 @@ class Snapshot:
                 problem = f"expected a demand of 1 to {MAX_COUNT} GPUs, got {shown(waiting.gpus_per_instance)}"
                 raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
         return snapshot
+
+    @classmethod
+    def from_state(cls, state: ClusterState) -> Snapshot:
+        """Return the snapshot of a cluster as `compass_core` schedules it, to be measured, planned or admitted to.
+
+        A node is named by its index (``"3"``), and only those online are there. Jobs keep their names. Instances keep
+        their order; where a failed node took some of a job, those that run are numbered anew, from 0. Jobs of which
+        none runs are listed in `skipped`. All nodes are in the one pool `DEFAULT_POOL`, and everything can move.
+
+        Raises
+        ------
+        SnapshotError
+            A job's name is empty, or the nodes have more GPUs than any machine: `compass_core` allows both.
+        """
+        placed = {job.name: state.instances_of(job.name) for job in state.jobs}
+        lost = tuple(name for name, instances in placed.items() if not instances)
+        return cls.build(
+            nodes=[
+                SnapshotNode(name=str(index), gpus=node.capacity)
+                for index, node in enumerate(state.nodes)
+                if state.is_online(index)
+            ],
+            jobs=[
+                RunningJob(
+                    name=name,
+                    instances=tuple(
+                        RunningInstance(node=str(state.node_of(instance)), gpus=instance.gpus) for instance in instances
+                    ),
+                )
+                for name, instances in placed.items()
+                if instances
+            ],
+            skipped=[Skipped(reason="jobs of which no instance runs", items=lost)] if lost else (),
+        )
 
     @property
     def pools(self) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ def _played(state: ClusterState, event: Arrival | Departure, options: PrintedOpt
 def _moved(before: ClusterState, after: ClusterState) -> int:
     return sum(
         before.node_of(instance) != after.node_of(instance)
-        for name in before.jobs
+        for name in before.jobs_by_name
         for instance in before.instances_of(name)
     )
 

@@ -50,7 +50,7 @@ def all_it_says(state: ClusterState) -> object:
     return (
         placement_of(state),
         state.counts,
-        {name: (job.instances, job.gpus) for name, job in state.jobs.items()},
+        {name: (job.instances, job.gpus) for name, job in state.jobs_by_name.items()},
         sorted(state.offline_nodes),
         sorted((shape.demands, tuple(indexes)) for shape, indexes in state.shapes.items()),
         (
@@ -92,7 +92,7 @@ class Referee:
         self.state = state
         self.taken_over = True
         online = {node for node in range(len(state.nodes)) if state.is_online(node)}
-        jobs = {name: (job.instances, job.gpus) for name, job in state.jobs.items()}
+        jobs = {name: (job.instances, job.gpus) for name, job in state.jobs_by_name.items()}
         self.model = Cluster(state.capacity, online, len(state.nodes), jobs, placement_of(state))
 
     def refused(

@@ -43,7 +43,7 @@ def cluster(contents: Contents, leaving: tuple[int, ...] = (), gpus: int = 1) ->
 
 
 def model_of(state: ClusterState) -> Cluster:
-    jobs = {name: (job.instances, job.gpus) for name, job in state.jobs.items()}
+    jobs = {name: (job.instances, job.gpus) for name, job in state.jobs_by_name.items()}
     return Cluster(state.capacity, set(range(state.node_count)), jobs=jobs, where=placement_of(state))
 
 

@@ -152,7 +152,7 @@ class TestFail:
     def test_a_job_hit_stays_known_until_it_departs(self) -> None:
         out = fail_node(cluster(2, (Job("b", 2, 4), [0, 1]), (Job("c"), [0])), 0)
         state = out.state
-        assert sorted(state.jobs) == ["b", "c"]
+        assert sorted(state.jobs_by_name) == ["b", "c"]
         assert state.instances_of("b") == (Instance("b", 1, 4),)
         assert state.instances_of("c") == ()
         with pytest.raises(DuplicateJobError):
@@ -162,7 +162,7 @@ class TestFail:
         for name in ("b", "c"):
             state = depart(state, name).state
         assert state.used_gpus == 0
-        assert not state.jobs
+        assert not state.jobs_by_name
 
     def test_a_lost_instance_can_be_placed_again(self) -> None:
         out = fail_node(cluster(2, (Job("b", 2, 4), [0, 1])), 0)

@@ -56,7 +56,7 @@ def contents(state: ClusterState) -> list[tuple[int, ...]]:
 
 
 def model_of(state: ClusterState) -> Cluster:
-    jobs = {name: (job.instances, job.gpus) for name, job in state.jobs.items()}
+    jobs = {name: (job.instances, job.gpus) for name, job in state.jobs_by_name.items()}
     return Cluster(state.capacity, set(range(state.node_count)), jobs=jobs, where=placement_of(state))
 
 
@@ -187,7 +187,7 @@ class TestRemove:
         out = remove(state, Instance("f", 0, 1), variant=variant)
         assert contents(out.state) == [(3, 1), (1,)]
         assert [m.reason for m in out.migrations] == [MoveReason.FILL]
-        assert "f" in out.state.jobs
+        assert "f" in out.state.jobs_by_name
 
     @pytest.mark.parametrize("variant", [Variant.PRINTED, Variant.COMPASS])
     def test_orphans_go_to_the_pool(self, variant: Variant) -> None:
@@ -385,7 +385,7 @@ class TestOtherCapacities:
             if isinstance(event, Arrival):
                 out = arrive(state, event.job, variant=variant)
                 running = apply(state, out.migrations)
-            elif isinstance(event, Departure) and event.name in state.jobs:
+            elif isinstance(event, Departure) and event.name in state.jobs_by_name:
                 out = depart(state, event.name, variant=variant)
                 running = apply(state.without_job(event.name), out.migrations)
             else:
@@ -441,7 +441,7 @@ class TestDeterminism:
         found: list[object] = []
         for event in events:
             if afresh:
-                whole = [(j, [state.node_of(x) for x in j.all_instances()]) for j in state.jobs.values()]
+                whole = [(j, [state.node_of(x) for x in j.all_instances()]) for j in state.jobs_by_name.values()]
                 state = ClusterState.from_placement(sorted(whole, key=lambda p: p[0].name, reverse=True), nodes=3)
             try:
                 if isinstance(event, Arrival):

@@ -150,7 +150,7 @@ class TestTheShortestFailingList:
             for w, g in jobs
             if w * g <= state.free_gpus
         ]
-        calls += [(f"-{name}", partial(depart, state, name, variant=Variant.PRINTED)) for name in state.jobs]
+        calls += [(f"-{name}", partial(depart, state, name, variant=Variant.PRINTED)) for name in state.jobs_by_name]
         for event, call in calls:
             with suppress(PrintedUndefinedError):
                 yield event, call()
@@ -167,7 +167,9 @@ class TestTheShortestFailingList:
                 for event, out in self.successors(state, arrived, jobs):
                     after = out.state
                     same = tuple(
-                        sorted((j.gpus, tuple(map(after.node_of, j.all_instances()))) for j in after.jobs.values())
+                        sorted(
+                            (j.gpus, tuple(map(after.node_of, j.all_instances()))) for j in after.jobs_by_name.values()
+                        )
                     )
                     if same in reached:
                         continue
@@ -255,8 +257,8 @@ class TestRefill:
             gpus = random.choice((1, 1, 1, 2, 3, 4, 5, 6, 7, 8))
             instances = random.randint(1, 3 if gpus > 1 else 6)
             try:
-                if state.jobs and random.random() < (0.3 if state.used_gpus < 64 else 0.55):
-                    state = remove_job(state, random.choice(sorted(state.jobs)), options).state
+                if state.jobs_by_name and random.random() < (0.3 if state.used_gpus < 64 else 0.55):
+                    state = remove_job(state, random.choice(sorted(state.jobs_by_name)), options).state
                 elif instances * gpus <= state.free_gpus:
                     job = Job(str(number), instances, gpus)
                     state = place_job(state.with_job(job), job, options).state

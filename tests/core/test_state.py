@@ -166,7 +166,9 @@ class StateMachine(RuleBasedStateMachine):
         assert self.state.partial_nodes == sum(0 < load < CAPACITY for load in loads.values())
         assert self.state.empty_nodes == sum(load == 0 for load in loads.values())
         assert self.state.largest_free_block == max((CAPACITY - load for load in loads.values()), default=0)
-        assert set(self.state.jobs) == set(self.model.jobs)
+        assert set(self.state.jobs_by_name) == set(self.model.jobs)
+        jobs = [(name, *job) for name, job in sorted(self.model.jobs.items())]
+        assert [(job.name, job.instances, job.gpus) for job in self.state.jobs] == jobs
 
     @invariant()
     def old_states_are_untouched(self) -> None:
@@ -187,11 +189,13 @@ class StateMachine(RuleBasedStateMachine):
     def a_state_made_afresh_is_equal(self) -> None:
         if self.model.online != set(range(3)) or self.model.known != 3:
             return
-        whole = all(len(self.state.instances_of(name)) == job.instances for name, job in self.state.jobs.items())
+        whole = all(
+            len(self.state.instances_of(name)) == job.instances for name, job in self.state.jobs_by_name.items()
+        )
         if whole:
             placement = [
                 (job, [self.state.node_of(x) for x in job.all_instances()])
-                for _, job in sorted(self.state.jobs.items(), reverse=True)
+                for _, job in sorted(self.state.jobs_by_name.items(), reverse=True)
             ]
             afresh = ClusterState.from_placement(placement, nodes=3)
             assert afresh == self.state

@@ -83,7 +83,7 @@ class TestApply:
     @given(state=cluster_states(region=Region.ANY), data=st.data())
     def test_as_in_the_naive_model(self, state: ClusterState, data: st.DataObject) -> None:
         """Any list of moves, sensible or not: the same placement, or both refuse."""
-        jobs = {name: (job.instances, job.gpus) for name, job in state.jobs.items()}
+        jobs = {name: (job.instances, job.gpus) for name, job in state.jobs_by_name.items()}
         model = Cluster(state.capacity, set(range(state.node_count)), jobs=jobs, where=placement_of(state))
         moves = random_moves(state, data, sensible=False)
         try:

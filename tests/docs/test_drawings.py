@@ -42,7 +42,7 @@ def drawn(state: ClusterState) -> Nodes:
     """Return what each node of a state holds, descending."""
     nodes: Nodes = [[] for _ in range(state.node_count)]
     for job in state.jobs:
-        for instance in state.job(job).all_instances():
+        for instance in job.all_instances():
             nodes[state.node_of(instance)].append(instance.gpus)
     return [sorted(node, reverse=True) for node in nodes]
 

@@ -73,7 +73,7 @@ class Ledger:
 
     def check(self, state: ClusterState) -> None:
         """Compare every instance, node and number of the state with what was done."""
-        assert {i: state.node_of(i) for name in state.jobs for i in state.instances_of(name)} == self.where
+        assert {i: state.node_of(i) for name in state.jobs_by_name for i in state.instances_of(name)} == self.where
         counts = Counter(instance.gpus for instance in self.where)
         assert state.counts == tuple(counts[gpus] for gpus in range(1, self.capacity + 1))
         for index, used in self.used.items():
@@ -193,9 +193,9 @@ def check_arrival(rng: random.Random, capacity: int) -> None:
 
 def check_departure(rng: random.Random, capacity: int) -> None:
     state, held = small_state(rng, capacity)
-    if not state.jobs:
+    if not state.jobs_by_name:
         return
-    name = rng.choice(sorted(state.jobs))
+    name = rng.choice(sorted(state.jobs_by_name))
     (instance,) = state.instances_of(name)
     held[state.node_of(instance)].remove(instance.gpus)
     outcome = sifopt.depart(state, name)
@@ -331,7 +331,7 @@ class TestOrder:
         assert outcome.state.partial_nodes == 2
         assert outcome.stopped
         ledger = Ledger(3)
-        for name in state.jobs:
+        for name in state.jobs_by_name:
             for instance in state.instances_of(name):
                 ledger.put(instance, state.node_of(instance))
         ledger.follow(outcome)

@@ -192,7 +192,7 @@ def leaves_a_trace(
     reason: Refusal | None = None,
 ) -> Outcome:
     """Return an outcome whose state, where the job is refused, knows a job it did not know."""
-    trace = after if admitted else after.with_job(Job(f"refused{len(after.jobs)}"))
+    trace = after if admitted else after.with_job(Job(f"refused{len(after.jobs_by_name)}"))
     return Outcome(trace, admitted, placements, migrations, reason)
 
 

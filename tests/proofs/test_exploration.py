@@ -62,7 +62,7 @@ class TestCanonical:
         assert contents_of(state) == ((3, 1, 1), (), (4, 1))
         assert state.job(GANG) == Job(GANG, 2, 1)
         assert sorted(map(state.node_of, state.instances_of(GANG))) == [0, 2]
-        assert len(state.jobs) == 4
+        assert len(state.jobs_by_name) == 4
 
 
 def gang_of(state: ClusterState, name: str) -> Gang:
@@ -84,7 +84,7 @@ class TestWhatIsForgotten:
             if isinstance(event, Arrival):
                 out = arrive(state, event.job, variant=variant)
                 alike = arrive(state_with(before), Job(GANG, event.job.instances, event.job.gpus), variant=variant)
-            elif event.name in state.jobs:
+            elif event.name in state.jobs_by_name:
                 gang = gang_of(state, event.name)
                 out = depart(state, event.name, variant=variant)
                 alike = depart(state_with(before, gang), GANG, variant=variant)
@@ -176,17 +176,20 @@ class TestAgainstRealGangs:
             following: list[ClusterState] = []
             for state in level:
                 key = tuple(
-                    sorted((j.gpus, tuple(sorted(map(state.node_of, j.all_instances())))) for j in state.jobs.values())
+                    sorted(
+                        (j.gpus, tuple(sorted(map(state.node_of, j.all_instances()))))
+                        for j in state.jobs_by_name.values()
+                    )
                 )
                 if key in seen:
                     continue
                 seen.add(key)
                 found.add(canonical(contents_of(state)))
-                name = next(str(n) for n in range(100, 999) if str(n) not in state.jobs)
+                name = next(str(n) for n in range(100, 999) if str(n) not in state.jobs_by_name)
                 following += [
                     arrive(state, Job(name, w, g), variant=variant).state for g in demands for w in range(1, most + 1)
                 ]
-                following += [depart(state, name, variant=variant).state for name in state.jobs]
+                following += [depart(state, name, variant=variant).state for name in state.jobs_by_name]
             level = following
         return found
 

@@ -155,7 +155,7 @@ def test_no_exchange_is_owed_after_an_event(size: int, data: st.DataObject) -> N
         match event:
             case Arrival(job):
                 state = arrive_tight(state, job, every_move_counts_one).state
-            case Departure(name) if name in state.jobs:
+            case Departure(name) if name in state.jobs_by_name:
                 outcome = settle_tight(state.without_job(name), every_move_counts_one)
                 state, moves = outcome.state, outcome.migrations
             case _:

@@ -158,7 +158,7 @@ def test_admits_what_fits_and_stays_saturated(size: int, data: st.DataObject) ->
                     assert out.reason is not None
                     assert (out.reason.kind is RefusalKind.CAPACITY) == (job.total_gpus > state.free_gpus)
                 state = out.state
-            case Departure(name) if name in state.jobs:
+            case Departure(name) if name in state.jobs_by_name:
                 state = settle_tight(state.without_job(name), every_move_counts_one).state
             case _:
                 continue

@@ -46,7 +46,7 @@ COMMANDS: dict[tuple[str, ...], dict[tuple[str, str], str]] = {
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    moves = {"schema": "compass-abs/plan/1", "moves": []}
+    moves: dict[str, object] = {"schema": "compass-abs/plan/1", "moves": []}
     return written(tmp_path_factory.mktemp("plan"), moves)
 
 
