@@ -27,7 +27,7 @@ LOCKED_EXTRAS = ("proofs", "simulation", "cluster")  # `learn` is torch alone, w
 _HEAD = """\
 # Dependencies and licences
 
-What `pip install compass-abs` brings, in the versions of `requirements/*.txt`, and what the extras add. Licences are
+What `pip install .` brings, in the versions of `requirements/*.txt`, and what the extras add. Licences are
 given as the packages state them, the newest version where several are locked. Made by
 `python docs/dependency_list.py`; a test keeps it current. Why each is here:
 [decisions/0001-dependencies.md](decisions/0001-dependencies.md).

@@ -1,7 +1,7 @@
 """Measure a cluster in CI, and fail where too many nodes are in use in part for no reason.
 
-The status is 1 if SIF, the share of the nodes that need not be partial, is above the limit in a pool, and 3 if that is
-not settled in a minute. On GitHub the lines of such pools become annotations of the run.
+The status is 1 if SIF, the share of the nodes that need not be partial, is above the limit in a pool, 2 if there are no
+GPUs to measure, and 3 if it is not settled in a minute. On GitHub the lines of such pools become annotations.
 
     $ python examples/measure_in_ci.py examples/snapshots/native.json --max-sif 0.55
     a100: SIF 0.600, 3 of 4 partial nodes avoidable: too fragmented
@@ -38,8 +38,12 @@ def main() -> int:
     parser.add_argument("snapshot", nargs="+", help="the snapshot, in any format sifopt reads")
     parser.add_argument("--max-sif", type=float, default=0.1, help="the limit, a share of the nodes (default: 0.1)")
     options = parser.parse_args()
+    measurement = measure(load_snapshot(*options.snapshot), time_limit=60)
+    if not measurement.gpus:
+        print("the snapshot has no GPUs")
+        return 2
     verdicts: set[str] = set()
-    for pool in measure(load_snapshot(*options.snapshot), time_limit=60).pools:
+    for pool in measurement.pools:
         verdicts.add(said := verdict(pool, options.max_sif))
         print(line(pool, said))
     return 1 if "too fragmented" in verdicts else 3 if "not settled" in verdicts else 0

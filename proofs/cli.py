@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from oracle.cli.command import ExitStatus, Outcome, Parser, UsageError
-from oracle.cli.completion import SHELLS, completion_script
-from oracle.cli.program import Program
+from oracle.cli.completion import completion_command
+from oracle.cli.program import Program, add_commands
 from oracle.cli.progress import Progress
 from oracle.safe_text import printable_json
 from proofs import record
@@ -55,7 +55,6 @@ class _Options(argparse.Namespace):
     time_limit: float
     record: bool
     write_docs: Path | None
-    completion: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +94,8 @@ class _Prove(Program):
     """A program of one command: printing, and every way it can fail, as for the others."""
 
     def _run(self, arguments: Sequence[str]) -> Outcome:
+        if arguments[:1] == [_COMPLETION.name]:
+            return _COMPLETION.run(_parsers()[1][_COMPLETION.name], arguments[1:])
         try:
             return run(arguments, REGISTER)
         except OSError as error:  # a folder or file of --smt2, --record or --write-docs
@@ -124,10 +125,8 @@ def run(arguments: Sequence[str], register: Sequence[Claim], known: record.Recor
     UsageError
         The arguments make no sense.
     """
-    parser = _parser(register)
+    parser, _ = _parsers(register)
     options = parser.parse_args(arguments, namespace=_Options())
-    if options.completion is not None:
-        return Outcome(text=completion_script(parser, [parser], options.completion))
     chosen = _chosen(parser, options.claims, register)
     known = (record.load() if record.RECORD.exists() else {}) if known is None else known
     if options.write_docs is not None:
@@ -193,7 +192,8 @@ def settle(
     return Settled(claim=claim, finding=finding, seconds=clock() - started, fell=record.fell(finding, entry))
 
 
-def _parser(register: Sequence[Claim]) -> Parser:
+def _parsers(register: Sequence[Claim] = REGISTER) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the program itself, and that of its one command."""
     width = max(len(claim.id) for claim in register)
     listed = "".join(f"  {claim.id:{width}}  {claim.title}\n" for claim in register)
     parser = Parser(
@@ -220,8 +220,10 @@ def _parser(register: Sequence[Claim]) -> Parser:
     add("--time-limit", metavar="S", type=_seconds, default=120.0, help="seconds for each lemma (default: 120)")
     add("--record", action="store_true", help="write the statuses into the record they are compared with")
     add("--write-docs", metavar="FILE", type=Path, help="write the page of claims from the record, and stop")
-    add("--completion", choices=SHELLS, help="print a script that completes options in this shell, and stop")
-    return parser
+    return parser, add_commands(parser, [_COMPLETION])
+
+
+_COMPLETION = completion_command("compass-prove", (), _parsers)
 
 
 def _seconds(text: str) -> float:

@@ -67,10 +67,11 @@ def _program_page(program: Program) -> str:
 
 
 def _prove_page() -> str:
-    parser = prove._parser(REGISTER)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
-    found = statuses(parser)
-    lines = [_MADE, "", "# compass-prove", "", *_described(parser), *_exit_statuses(found)]
-    lines.append("The claims by their ids: [the register](../claims.md).")
+    parser, parsers = prove._parsers()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
+    lines = [_MADE, "", "# compass-prove", "", *_described(parser), *_exit_statuses(statuses(parser))]
+    lines += ["The claims by their ids: [the register](../claims.md).", ""]
+    for command in parsers.values():
+        lines += [f"## {command.prog}", "", *_described(command), *_exit_statuses(statuses(command))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -89,8 +90,9 @@ def _described(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Sequence[argparse.Action]:
-    """Return the arguments, without `--help`: argparse shows them to its own formatter only."""
-    return [action for action in parser._actions if action.dest != "help"]  # noqa: SLF001 - there is no public way
+    """Return the arguments, without `--help` and commands: argparse shows them to its own formatter only."""
+    found = parser._actions  # noqa: SLF001 - there is no public way
+    return [action for action in found if action.dest not in {"help", argparse.SUPPRESS}]
 
 
 def _synopsis(prog: str, actions: Sequence[argparse.Action]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXIT_STATUS_HELP = """exit status:
   0  done
   1  only with --exit-code: SIF is above 0
-  2  bad input or bad usage; one line says where and what was expected
+  2  bad input or bad usage, or with --exit-code nothing to measure; one line says which
   3  not settled within --time-limit, or interrupted"""
 
 

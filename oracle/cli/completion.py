@@ -67,7 +67,7 @@ def completion_command(
         own, by_name = parsers()
         for command in commands:  # a description is several lines, of which a shell would show the first
             by_name[command.name].description = command.help
-        return Outcome(text=completion_script(own, list(by_name.values()), shell))
+        return Outcome(text=completion_script(own, [own, *by_name.values()], shell))
 
     return Command(
         name="completion",

@@ -6,7 +6,6 @@ import gc
 from typing import TYPE_CHECKING
 
 from oracle.cli.admit import ADMIT
-from oracle.cli.command import EXIT_STATUS_HELP
 from oracle.cli.convert import CONVERT, SCHEMA
 from oracle.cli.measure import MEASURE
 from oracle.cli.plan import PLAN
@@ -18,13 +17,18 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = "Measure how fragmented a GPU cluster is, and mend it with the fewest moves."
 
-_EPILOG = f"""examples:
+_EPILOG = """examples:
   kubectl get nodes,pods -A -o json | sifopt measure -
   sifopt measure nodes.json squeue.json -o json
   sifopt plan cluster.json
   sifopt admit cluster.json --job 2x8
 
-{EXIT_STATUS_HELP}"""
+exit status:
+  0  done
+  1  measure --exit-code: SIF is above 0; plan --resume: the rest of the plan cannot be carried out;
+     admit: the job cannot start; verify: a claim does not hold
+  2  bad input or bad usage; one line says where and what was expected
+  3  not settled within --time-limit, or interrupted"""
 
 SIFOPT = Program(
     name="sifopt",

@@ -109,19 +109,7 @@ class Program:
             allow_abbrev=False,
         )
         parser.add_argument("--version", action=_VersionAction, nargs=0, help="print the version and exit")
-        subparsers = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=Parser)
-        parsers: dict[str, Parser] = {}
-        for command in self._all_commands():
-            parsers[command.name] = subparsers.add_parser(
-                command.name,
-                help=command.help,
-                description=command.description,
-                epilog=command.epilog,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-                allow_abbrev=False,
-            )
-            command.add_arguments(parsers[command.name])
-        return parser, parsers
+        return parser, add_commands(parser, self._all_commands())
 
     def _print_outcome(self, outcome: Outcome) -> int:
         try:
@@ -136,6 +124,23 @@ class Program:
         for note in outcome.notes:
             _complain(note)
         return outcome.status
+
+
+def add_commands(parser: Parser, commands: Sequence[Command]) -> dict[str, Parser]:
+    """Add commands to the parser of a program, and return the parser of each."""
+    subparsers = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=Parser)
+    parsers: dict[str, Parser] = {}
+    for command in commands:
+        parsers[command.name] = subparsers.add_parser(
+            command.name,
+            help=command.help,
+            description=command.description,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(parsers[command.name])
+    return parsers
 
 
 def missing_extra(error: Exception, extras: Mapping[str, str]) -> str | None:

@@ -126,7 +126,12 @@ def _add_arguments(parser: Parser) -> None:
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return verify_result(parser.parse_args(arguments, namespace=VerifyOptions()))
+    options, more = parser.parse_known_args(arguments, namespace=VerifyOptions())
+    if more and not any(word.startswith("-") for word in more):
+        parser.error(
+            f"expected one result, and {more[0]!r} is there too; for the snapshot say --snapshot {' '.join(more)}"
+        )
+    return verify_result(parser.parse_args(arguments, namespace=VerifyOptions()) if more else options)
 
 
 _DESCRIPTION = """Check a stored result again from its certificates and its snapshot, without a solver: every

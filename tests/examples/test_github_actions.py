@@ -91,7 +91,7 @@ class TestWorkflow:
     def test_a_fragmented_cluster_fails_in_the_last_step(self, tmp_path: Path) -> None:
         done = list(statuses(tmp_path, str(SNAPSHOTS / "native.json"), "0.55"))
         assert [status for _, status, _ in done] == [0, 0, 0, 0, 1]
-        assert done[0][2] == "-m pip install compass-abs\n"
+        assert done[0][2] == "-m pip install compass_abs-*.whl\n"
         assert done[-1][2].splitlines() == [
             "::error::pool a100: SIF 0.6, the limit is 0.55",
             "::error::pool l40s: SIF 0.6, the limit is 0.55",
@@ -107,10 +107,18 @@ class TestWorkflow:
         assert [status for _, status, _ in done] == [0] * 5
         assert done[-1][2] == ""
 
+    def test_a_cluster_without_gpus_does_not_pass(self, tmp_path: Path) -> None:
+        empty = tmp_path / "empty.json"
+        empty.write_text('{"kind": "List", "items": []}', encoding="utf-8")
+        done = list(statuses(tmp_path, str(empty), "0.75"))
+        assert [status for _, status, _ in done] == [0, 0, 0, 0, 1]
+        assert done[-1][2] == "::error::the snapshot has no GPUs\n"
+
 
 def test_only_the_actions_of_github_are_used() -> None:
     (job,) = WORKFLOW.jobs.values()
     assert {step.uses.partition("@")[0] for step in job.steps if step.uses} == {
+        "actions/checkout",
         "actions/setup-python",
         "actions/upload-artifact",
     }

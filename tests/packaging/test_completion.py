@@ -40,7 +40,7 @@ class Case:
 CASES = {
     "sifopt": Case(oracle.cli.main.main, "completion"),
     "compass-sim": Case(simulation.cli.main.main, "completion"),
-    "compass-prove": Case(proofs.cli.main, "--completion"),
+    "compass-prove": Case(proofs.cli.main, "completion"),
 }
 
 
@@ -70,7 +70,8 @@ class TestBash:
             ("compass-sim sy", {"synthesize"}),
             ("compass-sim run clu", {"cluster.json"}),
             ("compass-prove --qu", {"--quick"}),
-            ("compass-prove --completion f", {"fish"}),
+            ("compass-prove comp", {"completion"}),
+            ("compass-prove completion f", {"fish"}),
             ("compass-prove --smt2 fol", {"folder"}),
             ("compass-prove --smt2 clu", set[str]()),
         ],

@@ -19,7 +19,7 @@ def status(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
 
 
 def test_it_passes_arguments_and_status_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status(monkeypatch, "--completion", "bash") == 0
+    assert status(monkeypatch, "completion", "bash") == 0
     assert "complete " in capsys.readouterr().out
     assert status(monkeypatch, "--claim", "nonsense") == 2
 

@@ -166,3 +166,9 @@ def _make_convert_raise(monkeypatch: pytest.MonkeyPatch, error: BaseException) -
         raise error
 
     monkeypatch.setattr(oracle.cli.convert, "convert", fail)
+
+
+def test_the_help_of_the_program_has_the_statuses_of_all_commands(sifopt: Sifopt) -> None:
+    told = sifopt("--help").out.partition("exit status:")[2]
+    for command in ("measure --exit-code", "plan --resume", "admit", "verify"):
+        assert f"{command}: " in told

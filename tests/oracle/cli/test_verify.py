@@ -290,3 +290,13 @@ def test_one_certificate(sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
     for kind in ("inherent", "migrations"):
         result = sifopt("verify", _stored(tmp_path, json.dumps(data["certificate"]["pools"][0][kind])))
         assert (result.status, result.out.splitlines()[-1]) == (0, "Everything holds.")
+
+
+def test_a_snapshot_without_its_option_is_told_which(sifopt: Sifopt) -> None:
+    result = sifopt("verify", "plan.json", "nodes.json", "jobs.json")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == (
+        "sifopt verify: expected one result, and 'nodes.json' is there too; for the snapshot say --snapshot nodes.json "
+        "jobs.json (sifopt verify --help says more)\n"
+    )
+    assert "unrecognized arguments: more --bad" in sifopt("verify", "plan.json", "more", "--bad").err
