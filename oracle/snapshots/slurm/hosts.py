@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from oracle.snapshots.model import MAX_GPUS_PER_NODE, SnapshotNode
 from oracle.snapshots.slurm.gres import UNTYPED, Devices
 from oracle.snapshots.slurm.records import gres_at, tres_at
-from oracle.snapshots.slurm.states import takes_new_work
+from oracle.snapshots.slurm.states import is_in_use, takes_new_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,6 +131,13 @@ class Host:
             rest -= extra
             gaps[kind] = min(gaps[kind] + extra, free)
         return {kind: gap for kind, gap in gaps.items() if gap}
+
+    @property
+    def is_mute(self) -> bool:
+        """Whether the node is in use and does not say how many of its GPUs are, for want of -d and of gres/gpu in TRES."""
+        record = self.record
+        counted = self.has_used_by_kind or "gres/gpu" in f"{record.tres},{record.tres_used}"
+        return bool(self.kinds) and not counted and is_in_use(record.states)
 
     def snapshot_nodes(self, options: SlurmOptions) -> Iterator[SnapshotNode]:
         """Yield the nodes of the snapshot; none for a node that neither has whole GPUs nor a job on any."""

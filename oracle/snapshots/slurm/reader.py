@@ -10,6 +10,7 @@ from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Skip
 from oracle.snapshots.slurm.gres import UNTYPED
 from oracle.snapshots.slurm.holdings import holding_of
 from oracle.snapshots.slurm.hosts import Host, partition_pool, type_pool
+from oracle.snapshots.slurm.records import hosts_at
 from oracle.snapshots.slurm.states import (
     JOB_STATES,
     NODE_STATES,
@@ -36,6 +37,10 @@ _NODE_SHARES = "GPUs taken by MPS or shard, which no whole-GPU instance can use"
 _DRAINED = "GPUs that Slurm has drained on a node in service"
 _STRANGE_STATE = "node states of unknown meaning; the nodes are taken as closed"
 _UNEXPLAINED = "GPUs in use that no listed job holds: counted as held, immovably; print the jobs of all users"
+_MUTE = (
+    "nodes in use by no listed job that do not say how many of their GPUs are: counted as idle; "
+    "print the nodes with -d and the jobs of all users"
+)
 _NO_PARTITION = "nodes that are in no partition, taken to be alike"
 _FINISHED = "finished jobs"
 _JOB_NO_GPUS = "jobs without GPUs"
@@ -44,7 +49,7 @@ _JOB_SHARES = "running jobs on MPS or shard, which are no whole GPUs"
 _DOUBTS = "device lists that contradict their count; the count is used"
 _ENDING = "ending jobs whose GPUs per node are not told; what their nodes report in use is counted as held"
 # These are in the snapshot, and something about them is to be known.
-_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _NO_PARTITION, _DOUBTS, _ENDING})
+_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _MUTE, _NO_PARTITION, _DOUBTS, _ENDING})
 
 
 def assemble(nodes: Iterable[NodeRecord], jobs: Iterable[JobRecord], options: SlurmOptions) -> Snapshot:
@@ -111,6 +116,7 @@ class _Assembly:
                 self._skip(_FINISHED, [job.name])
         for host in self.hosts.values():
             running.extend(self._unexplained(host))
+        self._list_mute()
         if self.options.pool == "partition":
             self._check_partitions()
         nodes = [node for host in self.hosts.values() for node in host.snapshot_nodes(self.options)]
@@ -206,6 +212,14 @@ class _Assembly:
             instances.append(RunningInstance(node=host.node_name(kind), gpus=gpus, movable=False))
         self._skip(_UNEXPLAINED, [f"{host.name}: {sum(gaps.values())}"])
         yield RunningJob(name=f"{UNEXPLAINED}:{host.name}", instances=tuple(instances))
+
+    def _list_mute(self) -> None:
+        """List nodes of which neither they themselves nor the jobs tell what is in use."""
+        mute = [name for name, host in self.hosts.items() if host.is_mute]
+        if mute:
+            holding = (job for job in self.jobs if holds_gpus(job.states))
+            explained = {name for job in holding for name in hosts_at(job.place, "nodes", job.nodes)}
+            self._skip(_MUTE, [name for name in mute if name not in explained])
 
     def _check_partitions(self) -> None:
         """Refuse pools by partition where no node is in any, and list nodes in none: nothing tells those apart."""

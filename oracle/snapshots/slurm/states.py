@@ -79,6 +79,11 @@ def takes_new_work(words: frozenset[str]) -> bool:
     return bool(words) and words <= _OPEN
 
 
+def is_in_use(words: frozenset[str]) -> bool:
+    """Return whether jobs have something of a node of these states: not which, as cores are enough for it."""
+    return bool(words & {"ALLOCATED", "ALLOC", "MIXED", "MIX"})
+
+
 # --- jobs -----------------------------------------------------------------------------------------------------------
 #
 # A job holds its GPUs from the moment they are allocated until the last process and the epilog are over: also while

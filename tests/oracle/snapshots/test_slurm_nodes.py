@@ -259,3 +259,31 @@ class TestPools:
         snapshot = read(nodes, jobs, SlurmOptions(pool="partition"))
         assert snapshot.pending == ()
         assert listed(snapshot, "partition is no pool, or several") == ("4",)
+
+
+class TestNodesThatDoNotTell:
+    """A node in use may have any number of GPUs in use where it does not say; a job that is listed explains it."""
+
+    TOLD = "do not say how many of their GPUs are"
+
+    def told(self, nodes: list[Fields], jobs: list[Fields]) -> list[tuple[str, ...]]:
+        return [entry.items for entry in read(nodes, jobs).skipped if self.TOLD in entry.reason and entry.kept]
+
+    @pytest.mark.parametrize("state", ["ALLOCATED", "MIXED"])
+    def test_in_use_by_nobody(self, state: str) -> None:
+        nodes = [node("n1", state=[state]), node("n2", state=[state], tres="cpu=8", tres_used="cpu=8"), node("n3")]
+        assert self.told(nodes, []) == [("n1", "n2")]
+        assert self.told(nodes, [job(7, nodes="n[1-2]")]) == []
+        assert self.told(nodes, [job(7, nodes="n1"), waiting(8, nodes="n2")]) == [("n2",)]
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"gres_used": "gpu:a100:0"},
+            {"tres": "cpu=8,gres/gpu=8", "tres_used": "cpu=8"},
+            {"tres": "cpu=8,gres/gpu=8", "tres_used": "cpu=8,gres/gpu=8"},
+            {"gres": ""},
+        ],
+    )
+    def test_nodes_that_tell_or_have_no_gpus(self, fields: Fields) -> None:
+        assert self.told([node("n1", state=["ALLOCATED"], **fields)], []) == []
