@@ -134,7 +134,7 @@ class Host:
 
     @property
     def is_mute(self) -> bool:
-        """Whether the node is in use and does not say how many of its GPUs are, for want of -d and of gres/gpu in TRES."""
+        """Whether the node is in use, and neither GresUsed (of -d) nor a TRES says how many of its GPUs are."""
         record = self.record
         counted = self.has_used_by_kind or "gres/gpu" in f"{record.tres},{record.tres_used}"
         return bool(self.kinds) and not counted and is_in_use(record.states)

@@ -39,7 +39,7 @@ COMMANDS: dict[tuple[str, ...], dict[tuple[str, str], str]] = {
     ("plan", KUBERNETES): READING | POOL | MOVING | WEIGHT,
     ("admit", KUBERNETES): READING | POOL | MOVING,
     ("admit", KUBERNETES, "--job", "1x8"): READING | POOL | MOVING,
-    ("verify", "PLAN", "--snapshot", KUBERNETES): READING,
+    ("verify", "PLAN", "--snapshot", KUBERNETES): READING | DOMAINS,
     ("plan", KUBERNETES, "--resume", "PLAN"): READING | MOVING,
 }
 
