@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.main import SIFOPT
 from proofs import cli as prove
-from proofs.register import REGISTER
 from simulation.cli.main import COMPASS_SIM
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from oracle.snapshots.model import Snapshot
 
-__all__ = ["Check", "ResultError", "recheck", "verify"]
+__all__ = ["Check", "ResultError", "verify"]
 
 
 class _Head(msgspec.Struct):
@@ -83,7 +83,3 @@ def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     except CertificateError as error:
         raise ResultError(str(error)) from error
     raise ResultError(f"expected a plan, an admission, a measurement or a certificate, got the schema {schema!r}")
-
-
-recheck = verify
-"""The name it had before `oracle` offered it."""

@@ -14,7 +14,7 @@ from docs.making.forms import DOCUMENTS, Form
 from docs.making.forms.rechecked import RECHECKED, How, how_rechecked
 from oracle.hierarchy import measure_domains
 from oracle.measurement import measure
-from oracle.rechecking import ResultError, recheck
+from oracle.rechecking import ResultError, verify
 from tests.docs.test_json import reachable
 from tests.oracle.brute_moves import random_world
 from tests.oracle.mutations import mutations
@@ -72,7 +72,7 @@ def _cases(kind: str, count: int) -> Iterator[tuple[Snapshot, Data]]:
 def _outcome(data: Data, snapshot: Snapshot) -> tuple[Check, ...] | None:
     """Return the checks of what is not refused; None for what is."""
     try:
-        checks = recheck(data, snapshot)
+        checks = verify(data, snapshot)
     except ResultError:
         return None
     return None if any(check.holds is False for check in checks) else checks
@@ -159,7 +159,7 @@ def test_a_key_that_nobody_knows_is_refused_wherever_it_is(kind: str) -> None:
         for other in _with_more(data):
             for known in (snapshot, None):
                 with pytest.raises(ResultError):
-                    recheck(other, known)
+                    verify(other, known)
 
 
 def _with_more(data: Data) -> Iterator[Data]:

@@ -1,4 +1,4 @@
-"""What is true of a small world, by trying every placement: the judge of what `recheck` lets pass."""
+"""What is true of a small world, by trying every placement: the judge of what `verify` lets pass."""
 
 from __future__ import annotations
 

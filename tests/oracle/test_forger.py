@@ -1,4 +1,4 @@
-"""Nothing false passes `recheck`: forged documents of every kind, judged by trying everything.
+"""Nothing false passes `verify`: forged documents of every kind, judged by trying everything.
 
 `python -m tests.oracle.forger` prints what became of them; see `tests.oracle.forger.forging`.
 """

@@ -16,7 +16,7 @@ from oracle.branch_and_cut import solve_by_branching
 from oracle.interruption import Interruption, current, interruptible
 from oracle.measurement import measure
 from oracle.planning import plan
-from oracle.rechecking import recheck
+from oracle.rechecking import verify
 from oracle.rooms.making_room import make_room
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
@@ -153,7 +153,7 @@ def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyP
                 kept += 1
                 assert found.interrupted
                 assert found.lower_bound <= answer.migrations <= found.migrations
-                assert all(check.holds is not False for check in recheck(found.to_dict(), snapshot))
+                assert all(check.holds is not False for check in verify(found.to_dict(), snapshot))
     assert kept > 0
     # Not every way that stops instances is one that parking them makes live.
     assert mode == "live" or not dropped

@@ -18,7 +18,7 @@ from oracle.exact import InfeasibleError
 from oracle.measurement import measure
 from oracle.node_classes import PlacedProblem, count_partial
 from oracle.planning import plan
-from oracle.rechecking import ResultError, recheck
+from oracle.rechecking import ResultError, verify
 from oracle.replay import replay
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle.small_pools import clusters, snapshot_of
@@ -44,7 +44,7 @@ TWO_POOLS = _snapshot({"a": [2], "b": [2], "c": [4]}, {"d": [3, 1], "e": [3, 1],
 
 def holds(found: Plan, snapshot: Snapshot) -> None:
     data = json.loads(json.dumps(found.to_dict()))
-    assert [check for check in recheck(data, snapshot) if check.holds is False] == []
+    assert [check for check in verify(data, snapshot) if check.holds is False] == []
 
 
 class TestPlan:
@@ -55,7 +55,7 @@ class TestPlan:
         assert found.partial_nodes_after == measure(TWO_POOLS).inherent_partial_nodes
         assert found.migrations == found.migrations_lower_bound == 4
         assert found.empty_nodes_after - found.empty_nodes_before == 3
-        assert all(check.holds for check in recheck(found.to_dict(), TWO_POOLS))
+        assert all(check.holds for check in verify(found.to_dict(), TWO_POOLS))
 
     def test_the_public_name(self) -> None:
         assert oracle.plan is plan
@@ -207,12 +207,12 @@ class TestRecheck:
     def test_a_changed_figure(self, key: str, value: object) -> None:
         data = plan(TWO_POOLS).to_dict()
         assert data[key] != value
-        assert any(check.holds is False for check in recheck({**data, key: value}, TWO_POOLS))
+        assert any(check.holds is False for check in verify({**data, key: value}, TWO_POOLS))
 
     @pytest.mark.parametrize("key", ["status", "mode"])
     def test_a_word_that_is_none(self, key: str) -> None:
         with pytest.raises(ResultError, match="perfect"):
-            recheck({**plan(TWO_POOLS).to_dict(), key: "perfect"}, TWO_POOLS)
+            verify({**plan(TWO_POOLS).to_dict(), key: "perfect"}, TWO_POOLS)
 
     @pytest.mark.parametrize(("key", "value"), [("from", "b"), ("to", "d"), ("gpus", 8), ("job", "x"), ("step", 0)])
     def test_a_changed_move(self, key: str, value: object) -> None:
@@ -220,15 +220,15 @@ class TestRecheck:
         moves = cast("list[dict[str, object]]", data["moves"])
         move = next(move for move in moves if move[key] != value)
         move[key] = value
-        assert any(check.holds is False for check in recheck(data, TWO_POOLS))
+        assert any(check.holds is False for check in verify(data, TWO_POOLS))
 
     def test_another_cluster(self) -> None:
         other = _snapshot({"a": [2], "b": [2], "c": [4, 1]}, {"d": [3, 1], "e": [3, 1], "f": [5]})
-        checks = {check.claim: check.holds for check in recheck(plan(TWO_POOLS).to_dict(), other)}
+        checks = {check.claim: check.holds for check in verify(plan(TWO_POOLS).to_dict(), other)}
         assert checks["the certificates are about this cluster"] is False
 
     def test_without_a_snapshot_the_certificates_are_checked(self) -> None:
-        checks = recheck(plan(TWO_POOLS).to_dict())
+        checks = verify(plan(TWO_POOLS).to_dict())
         assert {check.holds for check in checks} == {True, None}
         assert {"--snapshot" in check.detail for check in checks if check.holds is None} == {True}
 

@@ -21,7 +21,7 @@ from oracle.moves import MoveMode
 from oracle.planning import plan
 from oracle.plans.resumption import read_moves
 from oracle.queue_admission import admit_queue
-from oracle.rechecking import ResultError, recheck
+from oracle.rechecking import ResultError, verify
 from oracle.snapshots.model import PendingJob
 from tests.oracle.brute_moves import play, random_job, random_world
 from tests.oracle.facts import Facts, pinned
@@ -135,7 +135,7 @@ def _recheck(data: Data, world: World) -> tuple[Check, ...]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (oracle.solver, oracle.branch_and_cut):
             patch.setattr(module, "create_solver", refuse)
-        return recheck(data, snapshot_of(world))
+        return verify(data, snapshot_of(world))
 
 
 def _passes(data: Data, world: World) -> tuple[Check, ...] | None:

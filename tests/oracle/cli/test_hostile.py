@@ -14,7 +14,7 @@ from oracle.certificate import Certificate
 from oracle.evidence import CertificateError
 from oracle.interruption import BrokenOffError, Interruption, break_off_if_requested, checking, interruptible
 from oracle.migration_certificate import MigrationCertificate
-from oracle.rechecking import ResultError, recheck
+from oracle.rechecking import ResultError, verify
 from oracle.snapshots.model import MAX_NODES
 from tests.oracle.cli.files import data_of
 
@@ -132,7 +132,7 @@ class TestNumbersThatAreOnlyStated:
             with pytest.raises(
                 ResultError, match=f"expected certificates about {MAX_NODES} nodes at most, got [0-9]+$"
             ):
-                recheck(data)
+                verify(data)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -140,7 +140,7 @@ class TestNumbersThatAreOnlyStated:
 
     def test_nodes_of_all_pools_together(self) -> None:
         with pytest.raises(ResultError, match="nodes at most"):
-            recheck(plan(MAX_NODES, 1))
+            verify(plan(MAX_NODES, 1))
 
     @pytest.mark.parametrize("nodes", [1, 1000, MAX_NODES])
     def test_as_many_as_a_cluster_has_are_read(self, nodes: int) -> None:
@@ -163,7 +163,7 @@ class TestNumbersThatAreOnlyStated:
             st.integers(100, 5000)
         )
         with pytest.raises(ResultError, match="expected numbers of at most 100 digits"):
-            recheck(stored)
+            verify(stored)
 
     def test_one_line(self, sifopt: Sifopt, tmp_path: Path) -> None:
         path = tmp_path / "result.json"
@@ -234,7 +234,7 @@ class TestTimeLimit:
     def test_many_pools_of_many_nodes(self) -> None:
         tracemalloc.start()
         try:
-            found = recheck(plan(*[MAX_NODES >> 7] * 127), time_limit=1)
+            found = verify(plan(*[MAX_NODES >> 7] * 127), time_limit=1)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

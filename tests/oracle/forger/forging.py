@@ -1,4 +1,4 @@
-"""The forger: it makes false documents, asks `recheck` about each, and counts what became of them.
+"""The forger: it makes false documents, asks `verify` about each, and counts what became of them.
 
 A lie changes one value. From there it looks for what makes the document consistent again: of all changes that follow,
 and a few more lies, the one after which the fewest checks fail is made, and so on. The checks lead the way to what
@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from oracle.rechecking import ResultError, recheck
+from oracle.rechecking import ResultError, verify
 from tests.oracle.forger.designs import DESIGNS
 from tests.oracle.forger.following import following
 from tests.oracle.forger.judge import falsehoods
@@ -157,7 +157,7 @@ class _Forger:
 
     def _recheck(self, data: Data) -> tuple[Check, ...] | None:
         try:
-            return recheck(data, self._snapshot)
+            return verify(data, self._snapshot)
         except ResultError:
             return None
         except Exception as error:  # noqa: BLE001 - whatever it is, it is to be told with what led to it
