@@ -26,8 +26,8 @@ _QUESTION = (
     "pool", "job", "jobs",
 )  # fmt: skip
 
-# Placements of one sort that are tried of each document.
-_OF_A_SORT = 2
+# Placements of one sort that are tried, of each document.
+_OF_A_SORT = 1
 
 
 def other_questions(case: Case, rng: random.Random) -> Iterator[Data]:

@@ -294,8 +294,8 @@ def _tier(scene: Scene, pool: str) -> _Tier:
 
 
 def is_held_whole(instances: Sequence[Instance], gpus: int) -> bool:
-    """Whether one job holds all of a panel, so that its panels in one domain stay together."""
-    return len(instances) == 1 and instances[0].gpus == gpus
+    """Whether one job has all GPUs of a panel, so that its panels in one domain stay together."""
+    return len({one.job for one in instances}) == 1 and sum(one.gpus for one in instances) >= gpus
 
 
 @cache

@@ -52,10 +52,17 @@ class Scene:
         return sorted({f"j{one.job}" for one in self.world.instances})
 
 
-def random_scene(rng: random.Random) -> Scene:
-    """Return a scene of at most 4 nodes and 5 instances, half of them with all that can be odd."""
-    world = _closed_for_a_time(rng) if rng.random() < 0.2 else random_world(rng, most_instances=5)
-    domains = tuple(rng.choice(["d", "d", "e", None]) for _ in world.nodes)
+def random_scene(rng: random.Random, *, panels: bool = False) -> Scene:
+    """Return a scene of at most 4 nodes and 5 instances, half of them with all that can be odd.
+
+    With `panels`, half of them are of up to 6 nodes in two domains, many of which one job holds whole.
+    """
+    if panels and rng.random() < 0.5:
+        world = _of_panels(rng)
+        domains: tuple[str | None, ...] = tuple(rng.choice("de") for _ in world.nodes)
+    else:
+        world = _closed_for_a_time(rng) if rng.random() < 0.2 else random_world(rng, most_instances=5)
+        domains = tuple(rng.choice(["d", "d", "e", None]) for _ in world.nodes)
     jobs = [(*random_job(rng, world), rng.choice([None, None, "a", "b"])) for _ in range(3)]
     pending = tuple(
         PendingJob(name=f"w{i}", instances=instances, gpus_per_instance=gpus, pool=pool)
@@ -71,6 +78,18 @@ def _closed_for_a_time(rng: random.Random) -> World:
     others = [Node(rng.randint(each, gpus), schedulable=rng.random() < 0.9) for _ in range(rng.randint(2, 3))]
     instances = [Instance(0, each, k % 3) for k in range(count)]
     return World((Node(gpus), *others), tuple(instances))
+
+
+def _of_panels(rng: random.Random) -> World:
+    gpus = rng.choice([2, 4])
+    instances: list[Instance] = []
+    nodes = rng.randint(4, 6)
+    for n in range(nodes):
+        parts = rng.choice([(), (gpus,), (gpus // 2, gpus // 2), (gpus // 2,)])
+        one_job = rng.random() < 0.8
+        job = rng.randint(0, 2)
+        instances += [Instance(n, part, job if one_job else k) for k, part in enumerate(parts)]
+    return World((Node(gpus),) * nodes, tuple(instances[:8]))
 
 
 # Documents
@@ -182,7 +201,7 @@ def cases(kind: str, count: int, seed: int) -> Iterator[Case]:
     """Yield documents, each about a scene of its own."""
     rng = random.Random(f"{kind} {seed}")
     while count:
-        scene = random_scene(rng)
+        scene = random_scene(rng, panels="hierarchical" in kind.split())
         if "pool" in kind.split() and len(scene.pools) < 2 and rng.random() < 0.9:
             continue
         data = make(kind, scene, rng)
