@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
-from oracle.admission import admit
+from oracle.queue_admission import admit_queue
 from tests.oracle.forger.following import following
 from tests.oracle.forger.lies import FAR
 from tests.oracle.forger.scenes import KINDS, Scene, make, stored
@@ -203,16 +203,15 @@ def other_orders(case: Case, _: random.Random) -> Iterator[Data]:
 
 
 def _alone(job: PendingJob, case: Case) -> Data:
-    found = admit(
+    found = admit_queue(
         case.scene.snapshot,
-        instances=job.instances,
-        gpus=job.gpus_per_instance,
-        pool=job.pool,
+        [job],
         moves=text(case.data, "mode"),
         protected=cast("list[str]", case.data["protected"]),
         max_per_job_at_once=cast("int | None", case.data["max_per_job_at_once"]),
     )
-    return {"name": job.name, **stored(found.verdict_json())}
+    data = stored(found.to_dict())
+    return item(data, "first") if data["first"] is not None else items(data, "passed_over")[0]
 
 
 def _unknown(answer: Data) -> Data:

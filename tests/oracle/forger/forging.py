@@ -116,10 +116,10 @@ class _Forger:
                 self._tally.failing.append((case, f"{check.claim}: {check.detail}"))
         self._seen.add(json.dumps(case.data))
         for lie in self._chosen(lies(case.data, case.scene)):
-            self._follow(key_of(lie[0]), told(case.data, lie))
+            self._follow(key_of(lie[0]), told(case.data, lie), self._profile.depth)
         for name, design in DESIGNS.items():
             for data in design(case, self._rng):
-                self._follow(name, data)
+                self._follow(name, data, self._profile.depth - 1)  # much has followed already
 
     def _chosen(self, possible: list[tuple[Way, object]]) -> Iterable[tuple[Way, object]]:
         """Return some lies, one about each statement, first about those that were lied about least."""
@@ -129,9 +129,9 @@ class _Forger:
         of_key = {key_of(way): (way, value) for way, value in possible}
         return [of_key[key] for key in sorted(of_key, key=self._tally.lied.__getitem__)][: self._profile.lies]
 
-    def _follow(self, way: str, data: Data) -> None:
+    def _follow(self, way: str, data: Data, depth: int) -> None:
         failing = self._count(way, 0, data)
-        for step in range(1, self._profile.depth + 1):
+        for step in range(1, depth + 1):
             if failing == 0:
                 return
             others = [*following(data, self._case.scene), *self._more(data)]
