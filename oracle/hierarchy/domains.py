@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_core.hierarchy import tier_condition
+from oracle.certificate import Status
 from oracle.exact import InfeasibleError, UndecidedError
 from oracle.hierarchy.joint import JointOptimum, Workload, joint_optimum
 from oracle.measurement import Measurement, measure
@@ -71,6 +72,7 @@ class DomainMeasurement:
 
 
 def _figures(figures: Figures) -> dict[str, object]:
+    settled = figures.inherent_lower_bound == figures.inherent_partial_nodes
     return {
         "domains": figures.nodes,
         "panels": figures.gpus,
@@ -83,7 +85,8 @@ def _figures(figures: Figures) -> dict[str, object]:
         "sif": figures.sif,
         "empty_domains": figures.empty_nodes,
         "largest_free_block": figures.largest_free_block,
-        "status": figures.status.value,
+        # Of domains no ideal is told, which a measurement's own status would be about too.
+        "status": (Status.OPTIMAL if settled else Status.UNKNOWN).value,
     }
 
 
