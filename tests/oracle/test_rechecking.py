@@ -71,7 +71,7 @@ def _plan(world: World, rng: random.Random, kind: str) -> Data:
 
 def _admission(world: World, rng: random.Random, kind: str) -> Data:
     instances, gpus = random_job(rng, world)
-    pool = rng.choice([None, None, "a", "b"])
+    pool = rng.choice([None, None, *world.snapshot().pools])
     mode = kind.removeprefix("admit-")
     return _stored(admit(world.snapshot(), instances=instances, gpus=gpus, pool=pool, moves=mode).to_dict())
 
