@@ -118,7 +118,6 @@ def _proofs(plan: PlanFile) -> Iterator[Check]:
 
 def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     told = plan.told
-    weight = sum(told.weights.get(job, 1) for job in {move.job for move in plan.moves})
     written = Plan(
         snapshot=snapshot or _any_snapshot(told.weights),
         asked=told.asked,
@@ -132,7 +131,7 @@ def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterato
         partial_nodes_lower_bound=told.partial_nodes_lower_bound,
         migrations_lower_bound=told.migrations_lower_bound,
         jobs_disturbed_lower_bound=told.jobs_disturbed_lower_bound,
-        disturbance=weight,
+        disturbance=_weight(plan),
         disturbance_lower_bound=told.disturbance_lower_bound or 0,
         interrupted=told.interrupted,
         evidence=(),
@@ -155,6 +154,11 @@ def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterato
     except (CompassError, ValueError) as error:
         broken.append(str(error))
     yield Check("the plan keeps its limits", not broken, "; ".join(broken))
+
+
+def _weight(plan: PlanFile) -> int:
+    """Return the weight of the jobs that a plan disturbs."""
+    return sum(plan.told.weights.get(job, 1) for job in {move.job for move in plan.moves})
 
 
 def _any_snapshot(jobs: Iterable[str]) -> Snapshot:
@@ -247,10 +251,10 @@ class _PlanClaims:
         told = self._told
         bounds = (
             ("jobs", None, told.jobs_disturbed_lower_bound, told.jobs_disturbed),
-            ("weight of jobs", told.weights, told.disturbance_lower_bound or 0, told.disturbance),
+            ("weight of jobs", told.weights, told.disturbance_lower_bound, _weight(self._plan)),
         )
         for what, weights, bound, attained in bounds:
-            if attained is None:
+            if bound is None:
                 continue
             claim = f"every plan as good disturbs at least {bound} {what}"
             if not 0 <= bound <= attained:
