@@ -193,10 +193,10 @@ def admit(
     """
     question = Question.of(moves, protected, max_per_job_at_once)
     check_pool(pool, snapshot)
-    return answer(snapshot, AskedJob(instances, gpus, pool), question, Deadline(time_limit))
+    return admission_of(snapshot, AskedJob(instances, gpus, pool), question, Deadline(time_limit))
 
 
-def answer(snapshot: Snapshot, job: AskedJob, question: Question, deadline: Deadline) -> Admission:
+def admission_of(snapshot: Snapshot, job: AskedJob, question: Question, deadline: Deadline) -> Admission:
     """Return what `admit` does of a job that waits: one whose pool has no node cannot start, and that is no mistake.
 
     Raises

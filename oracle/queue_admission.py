@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from oracle import interruption
-from oracle.admission import Admission, Placement, Verdict, answer, best_fit
+from oracle.admission import Admission, Placement, Verdict, admission_of, best_fit
 from oracle.certificate import Status
 from oracle.measurement import check_pool
 from oracle.moves import MoveMode, MoveOrder, protect
@@ -157,7 +157,7 @@ def admit_queue(
     passed_over: list[tuple[str, Admission]] = []
     first: tuple[str, Admission] | None = None
     for job in jobs:
-        found = answer(snapshot, AskedJob.of(job), question, deadline)
+        found = admission_of(snapshot, AskedJob.of(job), question, deadline)
         if found.verdict in {Verdict.FITS_NOW, Verdict.FITS_AFTER}:
             first = job.name, found
             break
