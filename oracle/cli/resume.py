@@ -35,6 +35,9 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
         plan = read_plan(data)
     except MoveError as error:
         raise document.error("", str(error)) from error
+    if plan.at_start is None and plan.moves:
+        problem = "is missing: what ran when the plan was made; without it no instance is known again"
+        raise document.error("jobs_at_start", f"{problem}; make the plan anew from its snapshot")
     snapshot = options.load()
     try:
         check_pool(plan.pool, snapshot)
@@ -46,7 +49,7 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
             snapshot,
             plan.moves,
             plan.stops,
-            at_start=plan.at_start,
+            at_start=plan.at_start or (),
             protected=plan.protected,
             protected_now=options.protected or (),
             max_per_job_at_once=limit,

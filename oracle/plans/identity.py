@@ -13,16 +13,17 @@ Never by position: a reader that lists one instance less counts on with the next
 
 By the third rule several readings may fit, and the one is taken in which least is lost. As many are missing as the job
 has fewer of them than it had at the start. As few of the missing as possible are ones that the plan does not stop; then
-as few as possible are on nodes where the plan does not put them; then as little as possible of the plan is done. So an
-instance that the plan stops counts as done only if its job is complete with it, and whichever of its equals is named,
-as many run after the rest of the plan as at the start. What no reading can tell is a job that grew by an instance while
-one of its own was stopped.
+as few as possible are on nodes where the plan does not put them; then it agrees as well as possible with how far the
+plan has come (`Progress`). So an instance that the plan stops counts as done only if its job is complete with it, and
+whichever of its equals is named, as many run after the rest of the plan as at the start. What no reading can tell is a
+job that grew by an instance while one of its own was stopped.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from oracle.moves import Move, Stop
@@ -84,75 +85,85 @@ def _to_json(instance: RunningInstance) -> dict[str, object]:
     return data | {key: text for key, text in called.items() if text is not None}
 
 
-def recognised(
-    start: Mapping[int, RunningInstance], now: Sequence[RunningInstance], ways: Mapping[int, Way], price: Price
-) -> dict[int, int]:
-    """Return which instance of a job is which.
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What indexes and names tell of the instances of a job.
 
-    Parameters
+    Attributes
     ----------
-    start
-        The job's instances when the plan was made, by number.
-    now
-        Its instances in the later snapshot.
-    ways
-        What the plan does to them; those that it leaves alone have none.
-    price
-        Of two readings that lose as little, the one of less total is taken.
-
-    Returns
-    -------
-    dict
-        From numbers to positions in `now`. Numbers that are not in it belong to instances that do not run; positions
-        that are not in it, to new ones.
+    certain
+        From the numbers that instances had when the plan was made to their positions in the later snapshot.
+    absent
+        Numbers of instances that certainly do not run.
+    alike
+        What is left to the third rule, by demand.
     """
-    numbers, positions = dict(start), dict(enumerate(now))
-    found: dict[int, int] = {}
 
-    def pair(called_then: Mapping[int, str | None], called_now: Mapping[int, str | None]) -> None:
-        by_call = {call: position for position, call in called_now.items() if call is not None}
-        for number, call in called_then.items():
-            if call in by_call:
-                found[number] = by_call[call]
-                del numbers[number], positions[by_call[call]]
+    certain: Mapping[int, int]
+    absent: frozenset[int]
+    alike: tuple[Alike, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Instances that can stand in for one another: the nodes of the start by number, the positions now by node."""
+
+    homes: Mapping[int, str]
+    nodes: Mapping[str, tuple[int, ...]]
+
+
+def recognise(start: Mapping[int, RunningInstance], now: Sequence[RunningInstance]) -> Recognised:
+    """Return what the first two rules tell of a job: `start` has its instances by number, `now` those of later."""
+    numbers, positions = dict(start), dict(enumerate(now))
+    certain: dict[int, int] = {}
+
+    def pair(calls: Mapping[int, str | None], calls_now: Mapping[int, str | None]) -> None:
+        position_of = {call: position for position, call in calls_now.items() if call is not None}
+        for number, call in calls.items():
+            if call in position_of:
+                certain[number] = position_of[call]
+                del numbers[number], positions[position_of[call]]
 
     indexes = {number: instance.index for number, instance in numbers.items()}
     indexes_now = {position: instance.index for position, instance in positions.items()}
     pair(indexes, indexes_now)
+    absent: frozenset[int] = frozenset()
     if any(indexes.values()) and any(indexes_now.values()):
-        numbers = {number: instance for number, instance in numbers.items() if instance.index is None}
+        absent = frozenset(number for number, instance in numbers.items() if instance.index is not None)
+        numbers = {number: instance for number, instance in numbers.items() if number not in absent}
         positions = {position: instance for position, instance in positions.items() if instance.index is None}
     pair(
         {number: instance.name for number, instance in numbers.items()},
         {position: instance.name for position, instance in positions.items()},
     )
+    alike: list[Alike] = []
     for gpus in sorted({instance.gpus for instance in numbers.values()}):
         nodes: defaultdict[str, list[int]] = defaultdict(list)
-        for position, instance in sorted(positions.items(), reverse=True):
+        for position, instance in sorted(positions.items()):
             if instance.gpus == gpus:
                 nodes[instance.node].append(position)
-        alike = {number: instance.node for number, instance in sorted(numbers.items()) if instance.gpus == gpus}
-        found |= _least_lost(alike, nodes, ways, price)
-    return found
+        homes = {number: instance.node for number, instance in sorted(numbers.items()) if instance.gpus == gpus}
+        alike.append(Alike(homes, {node: tuple(there) for node, there in nodes.items()}))
+    return Recognised(certain, absent, tuple(alike))
 
 
-def _least_lost(
-    homes: Mapping[int, str], nodes: Mapping[str, list[int]], ways: Mapping[int, Way], price: Price
-) -> dict[int, int]:
-    """Return the reading in which least is lost of instances that can stand in for one another.
+def least_lost(alike: Alike, ways: Mapping[int, Way], price: Price) -> dict[int, int]:
+    """Return the reading in which least is lost, from numbers to positions; numbers that are not in it do not run.
 
-    `homes` are their nodes at the start by number, `nodes` the positions now on each node.
+    `ways` has what the plan does to instances of the job, by number. Of two readings that lose as little, the one of
+    less total price is taken.
     """
     found: dict[int, int] = {}
+    nodes = {node: [*positions] for node, positions in alike.nodes.items()}
     # In some best reading whoever is to stay and is there has stayed: any other would lose nothing by changing places.
-    for number, home in homes.items():
+    for number, home in alike.homes.items():
         if number not in ways and nodes.get(home):
-            found[number] = nodes[home].pop()
-    rest = {number: ways.get(number) or Way(home, ()) for number, home in homes.items() if number not in found}
+            found[number] = nodes[home].pop(0)
+    rest = {number: ways.get(number) or Way(home, ()) for number, home in alike.homes.items() if number not in found}
     there = {node: len(positions) for node, positions in nodes.items() if positions}
     if rest and there:
         for number, node in _assigned(rest, there, price).items():
-            found[number] = nodes[node].pop()
+            found[number] = nodes[node].pop(0)
     return found
 
 
@@ -163,7 +174,7 @@ def _assigned(ways: Mapping[int, Way], there: Mapping[str, int], price: Price) -
     prices = {
         (number, place): price(way, cast("int", way.happened(place, price)))
         for number, way in ways.items()
-        for place in set(way.places)
+        for place in dict.fromkeys(way.places)
         if place is None or place in there
     }
     elsewhere = 1 + sum(prices.values())
@@ -195,35 +206,91 @@ def _assigned(ways: Mapping[int, Way], there: Mapping[str, int], price: Price) -
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Instances of which only their number on each node is known.
+
+    Attributes
+    ----------
+    homes, seen
+        Their numbers at the start and now.
+    ways
+        Those of the ones that the plan moves.
+    """
+
+    homes: Mapping[str, int]
+    ways: tuple[Way, ...]
+    seen: Mapping[str, int]
+
+
 class Progress:
     """How far a plan has come, and what that says of an instance that may have made more or fewer of its moves.
 
-    The steps of a plan are carried out in order. Before anything is known, little done is likelier than much; then what
-    agrees with the last step of which a move is known to be done.
+    The steps of a plan are carried out in order, stops perhaps earlier. So there is one step of which a part may be
+    done, with all before it and none behind it. The one is taken that explains best on which nodes instances are, the
+    last of several: what looks alike is as good, and so a plan on which something comes back to its place comes to an
+    end. Only of a plan that brings everything back it is the first.
     """
 
-    def __init__(self, ways: Iterable[Way]) -> None:
-        steps = [_step(event) for way in ways for event in way.events]
-        # Ranks, so that no price is as large as a number that somebody wrote down.
+    def __init__(self, groups: Iterable[Group]) -> None:
+        groups = tuple(groups)
+        steps = [_step(event) for group in groups for way in group.ways for event in way.events]
+        # Ranks, so that nothing grows with a number that somebody wrote down.
         self._rank = {step: rank for rank, step in enumerate(sorted(set(steps)), 1)}
         self._most = 1 + sum(self._rank[step] for step in steps)
-        self._reached: int | None = None
-
-    def reach(self, moves: Iterable[Move]) -> None:
-        """Take account of moves that are done."""
-        self._reached = max((move.step for move in moves), default=0)
+        changes = [0] * (len(self._rank) + 2)
+        for group in groups:
+            self._add_unexplained(group, changes)
+        unexplained = list(accumulate(changes))[1 : len(self._rank) + 1]
+        ranks = range(1, len(self._rank) + 1)
+        leads_on = any(way.places[-1] != way.home for group in groups for way in group.ways)
+        self._reached = min(ranks[::-1] if leads_on else ranks, key=lambda rank: unexplained[rank - 1], default=0)
 
     def price(self, way: Way, count: int) -> int:
         """Return how unlikely it is that so many events of this way have happened."""
         done = sum(self._rank[_step(event)] for event in way.events[:count])
-        if self._reached is None:
-            return done
         disagreeing = sum(
-            (event.step <= self._reached) is not (i < count)
+            (self._rank[event.step] <= self._reached) is not (i < count)
             for i, event in enumerate(way.events)
             if isinstance(event, Move)
         )
         return disagreeing * self._most + done
+
+    def _add_unexplained(self, group: Group, changes: list[int]) -> None:
+        """Add the instances too many or too few on a node, for each step that may be under way, as differences."""
+        arriving: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        leaving: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        stops: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for way in group.ways:
+            for place, event in zip(way.places, way.events, strict=False):
+                rank = self._rank[_step(event)]
+                if place is not None:
+                    leaving[place][rank] += 1
+                    stops[place][rank] += isinstance(event, Stop)
+                if isinstance(event, Move):
+                    arriving[event.destination][rank] += 1
+        for node in leaving.keys() | arriving.keys():
+            here, seen, early = group.homes.get(node, 0), group.seen.get(node, 0), stops[node].total()
+            before = 0
+            for rank in sorted(leaving[node].keys() | arriving[node].keys()):
+                _add(changes, before + 1, rank, _outside(seen, here - early, here))
+                early -= stops[node][rank]
+                least, most = here - leaving[node][rank] - early, here + arriving[node][rank]
+                _add(changes, rank, rank + 1, _outside(seen, least, most))
+                here += arriving[node][rank] - leaving[node][rank]
+                before = rank
+            _add(changes, before + 1, len(self._rank) + 1, _outside(seen, here - early, here))
+
+
+def _outside(number: int, least: int, most: int) -> int:
+    return max(least - number, number - most, 0)
+
+
+def _add(changes: list[int], start: int, end: int, amount: int) -> None:
+    """Add an amount to all from `start` up to before `end`, in a list of differences."""
+    if start < end:
+        changes[start] += amount
+        changes[end] -= amount
 
 
 def _step(event: Move | Stop) -> int:

@@ -7,21 +7,21 @@ asked of `Resumption.after`.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from oracle.moves import Move, MoveError, MoveMode, Stop, called, protect
-from oracle.plans.identity import Progress, recognised, way_of
+from oracle.plans.identity import Group, Progress, least_lost, recognise, way_of
 from oracle.replay import Occupancy, by_steps, placed
 from oracle.snapshots.model import RunningInstance, RunningJob, SnapshotError, check_called, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.plans.identity import Way
+    from oracle.plans.identity import Recognised, Way
     from oracle.replay import Key
     from oracle.snapshots.model import Snapshot
 
@@ -227,7 +227,7 @@ def resume(
     moves: Iterable[Move],
     stops: Iterable[Stop] = (),
     *,
-    at_start: Iterable[RunningJob] | None = None,
+    at_start: Iterable[RunningJob],
     protected: Iterable[str] = (),
     protected_now: Iterable[str] = (),
     max_per_job_at_once: int | None = None,
@@ -241,9 +241,8 @@ def resume(
     moves, stops
         The whole plan as it was stored.
     at_start
-        The jobs that it moves, with all their instances, as they were when it was made: with them the instances of this
-        snapshot are recognised, as `oracle.plans.identity` says. Without them no more is known than the moves tell,
-        which is enough as long as nothing is stopped.
+        The jobs that it moves, with all their instances, as they were when it was made: by them the instances of this
+        snapshot are recognised, as `oracle.plans.identity` says. Other jobs may be among them.
     protected, protected_now
         What must not be moved, as for `oracle.moves.protect`; instances by the numbers of the plan. The former may have
         ended since, the latter must run.
@@ -253,20 +252,19 @@ def resume(
     Raises
     ------
     MoveError
-        The plan contradicts what it says ran at its start, stops an instance that it never restarts, or stops some and
-        does not say what ran.
+        The plan contradicts what ran at its start, or stops an instance that it never restarts.
     UnknownJobError
         A name of `protected_now` stands for nothing that runs.
     """
-    at_start = None if at_start is None else tuple(at_start)
-    ways = _ways(moves, stops, at_start)
-    start = {job: {number: _at_home(way) for number, way in own.items()} for job, own in ways.items()}
-    start |= {job.name: dict(enumerate(job.instances)) for job in at_start or ()}
+    start = {job.name: dict(enumerate(job.instances)) for job in at_start}
+    ways = _ways(moves, stops, start)
+    start = {job: start[job] for job in ways}
     now = {job.name: job.instances for job in snapshot.jobs}
-    progress = Progress([way for own in ways.values() for way in own.values()])
-    # Twice: what is certain says how far the plan has come, and that what of the doubtful is done.
-    progress.reach(_look(start, now, ways, progress).done)
-    found = _look(start, now, ways, progress)
+    recognised = {job: recognise(instances, now.get(job, ())) for job, instances in start.items()}
+    progress = Progress(
+        group for job in start for group in _groups(recognised[job], now.get(job, ()), ways.get(job, {}))
+    )
+    found = _look(start, now, recognised, ways, progress)
     numbers = _numbers(start, now, found.positions)
     spared = protect(snapshot, protected, strict=False, numbers=numbers)
     occupancy = Occupancy(protect(spared, protected_now, numbers=numbers), numbers)
@@ -287,7 +285,7 @@ def resume(
 
 
 def _ways(
-    moves: Iterable[Move], stops: Iterable[Stop], at_start: Sequence[RunningJob] | None
+    moves: Iterable[Move], stops: Iterable[Stop], start: Mapping[str, Mapping[int, RunningInstance]]
 ) -> dict[str, dict[int, Way]]:
     """Return what the plan does to each instance, by job and number."""
     events: defaultdict[Key, list[Move | Stop]] = defaultdict(list)
@@ -295,9 +293,6 @@ def _ways(
         events[move.job, move.instance].append(move)
     for stop in stops:
         events[stop.job, stop.instance].append(stop)
-    running = (
-        None if at_start is None else {(job.name, i): one for job in at_start for i, one in enumerate(job.instances)}
-    )
     ways: defaultdict[str, dict[int, Way]] = defaultdict(dict)
     for key, own in sorted(events.items()):
         way = way_of(own)
@@ -305,21 +300,11 @@ def _ways(
         who = f"instance {key[1]} of {key[0]!r}"
         if isinstance(last, Stop):
             raise MoveError(f"{who} is stopped and never restarted")
-        if running is None and way.stops:
-            raise MoveError(
-                f"{who} is stopped, and what ran at the start is not said (jobs_at_start): whether it runs again could "
-                "not be told; make the plan anew from the snapshot it was made from"
-            )
-        if running is not None and (
-            key not in running or (running[key].node, running[key].gpus) != (way.home, first.gpus)
-        ):
+        home = start.get(key[0], {}).get(key[1])
+        if home is None or (home.node, home.gpus) != (way.home, first.gpus):
             raise MoveError(f"{who} with {first.gpus} GPUs on {way.home!r} is not among what ran (jobs_at_start)")
         ways[key[0]][key[1]] = way
     return dict(ways)
-
-
-def _at_home(way: Way) -> RunningInstance:
-    return RunningInstance(node=way.home, gpus=way.events[0].gpus, name=way.events[0].name)
 
 
 @dataclass(slots=True)
@@ -343,9 +328,23 @@ class _Sight:
                 self.stops.append(replace(event, name=name))
 
 
+def _groups(recognised: Recognised, here: Sequence[RunningInstance], ways: Mapping[int, Way]) -> Iterator[Group]:
+    """Yield what is known of the places of a job's instances that move: of each that is certain, of others together."""
+    for number, way in ways.items():
+        if number in recognised.certain:
+            yield Group({way.home: 1}, (way,), {here[recognised.certain[number]].node: 1})
+        elif number in recognised.absent:
+            yield Group({way.home: 1}, (way,), {})
+    for alike in recognised.alike:
+        moving = tuple(ways[number] for number in alike.homes if number in ways)
+        seen = {node: len(positions) for node, positions in alike.nodes.items()}
+        yield Group(Counter(alike.homes.values()), moving, seen)
+
+
 def _look(
     start: Mapping[str, Mapping[int, RunningInstance]],
     now: Mapping[str, Sequence[RunningInstance]],
+    recognised: Mapping[str, Recognised],
     ways: Mapping[str, Mapping[int, Way]],
     progress: Progress,
 ) -> _Sight:
@@ -353,7 +352,9 @@ def _look(
     sight = _Sight()
     for job, instances in start.items():
         own, here = ways.get(job, {}), now.get(job, ())
-        found = recognised(instances, here, own, progress.price)
+        found = dict(recognised[job].certain)
+        for alike in recognised[job].alike:
+            found |= least_lost(alike, own, progress.price)
         sight.positions |= {(job, number): position for number, position in found.items()}
         for number, instance in instances.items():
             way = own.get(number)
