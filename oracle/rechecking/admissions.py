@@ -86,7 +86,8 @@ def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     question = asked(told.mode, told.protected, told.max_per_job_at_once)
     yield from check_verdict(told, told.job, question, snapshot)
     yield from check_interrupted(interrupted=told.interrupted, settled=told.status is Status.OPTIMAL)
-    yield from check_start(told.jobs_at_start, StoredMoves.read(told, question).moves, snapshot)
+    listed = StoredMoves.read(told, question)
+    yield from check_start(told.jobs_at_start, listed.moves, listed.stops, snapshot)
 
 
 def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:

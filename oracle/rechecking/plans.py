@@ -65,7 +65,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         if not about.holds:
             return
         yield _played(plan, snapshot)
-    yield from check_start(plan.told.jobs_at_start, plan.moves, snapshot)
+    yield from check_start(plan.told.jobs_at_start, plan.moves, plan.stops, snapshot)
     proofs = list(_proofs(plan))
     yield from proofs
     yield from _figures(plan, data, snapshot)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
-from oracle.admission import admit
+from oracle.admission import answer
+from oracle.rooms.question import AskedJob, Question
+from oracle.solver import Deadline
 from tests.oracle.forger.following import following
 from tests.oracle.forger.lies import FAR
 from tests.oracle.forger.scenes import KINDS, Scene, make, stored
@@ -127,7 +129,7 @@ def _followed(data: Data, scene: Scene, name: str) -> Data:
 
 def _starting(data: Data, scene: Scene) -> Data:
     found: Data = {**data, "verdict": "fits_after", "migrations": 0, "blockers": [], "proof": ""}
-    for name in ("_count_moves", "_place", "_bound_met", "_right_words"):
+    for name in ("_as_it_was", "_count_moves", "_place", "_bound_met", "_right_words"):
         found = _followed(found, scene, name)
     return found
 
@@ -170,10 +172,13 @@ def _ways(scene: Scene, places: Places) -> Iterator[Data]:
         {
             "step": 1, "job": world.key(i)[0], "instance": world.key(i)[1], "gpus": world.instances[i].gpus,
             "from": f"n{world.instances[i].home}", "to": f"n{places[i]}",
+            **{key: name for key, name in scene.called(i).items() if key == "name"},
         }
         for i in moved
     ]  # fmt: skip
-    stops = [{**{key: move[key] for key in ("job", "instance", "gpus", "from")}, "before_step": 1} for move in moves]
+    stops = [
+        {**{key: value for key, value in move.items() if key not in {"step", "to"}}, "before_step": 1} for move in moves
+    ]
     yield {"moves": moves, "stopped_first": []}
     if len(moves) > 1:
         yield {"moves": [{**move, "step": k} for k, move in enumerate(moves, start=1)], "stopped_first": []}
@@ -203,15 +208,10 @@ def other_orders(case: Case, _: random.Random) -> Iterator[Data]:
 
 
 def _alone(job: PendingJob, case: Case) -> Data:
-    found = admit(
-        case.scene.snapshot,
-        instances=job.instances,
-        gpus=job.gpus_per_instance,
-        pool=job.pool,
-        moves=text(case.data, "mode"),
-        protected=cast("list[str]", case.data["protected"]),
-        max_per_job_at_once=cast("int | None", case.data["max_per_job_at_once"]),
-    )
+    protected = cast("list[str]", case.data["protected"])
+    at_once = cast("int | None", case.data["max_per_job_at_once"])
+    question = Question.of(text(case.data, "mode"), protected, at_once)
+    found = answer(case.scene.snapshot, AskedJob.of(job), question, Deadline(None))
     return {"name": job.name, **stored(found.verdict_json())}
 
 
