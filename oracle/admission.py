@@ -14,9 +14,10 @@ from compass_core.errors import InvalidJobError
 from oracle import interruption
 from oracle.certificate import Status
 from oracle.measurement import check_pool
-from oracle.moves import MoveMode, MoveOrder, protect
+from oracle.moves import MoveMode, MoveOrder, protect, with_names
 from oracle.node_classes import contents_after, contents_by_pool
 from oracle.ordering import NoOrderError
+from oracle.plans.identity import at_start, start_to_json
 from oracle.replay import Occupancy, replay
 from oracle.rooms.blockers import Waiting, find_blockers, free_gpus
 from oracle.rooms.evidence import RoomEvidence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from oracle.node_classes import NodeContent
     from oracle.rooms.blockers import Blocker
     from oracle.rooms.making_room import Room
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import RunningJob, Snapshot
 
 SCHEMA = "compass-abs/admit/1"
 
@@ -94,6 +95,8 @@ class Admission:
         Weights about the pools that were searched: what of the verdict can be checked without a solver.
     interrupted
         Whether the search was ended early by `oracle.interruption`.
+    at_start
+        The jobs of which an instance moves, as they were: what is needed to take the moves up later.
     """
 
     job: AskedJob
@@ -109,6 +112,7 @@ class Admission:
     blockers: tuple[Blocker, ...] = ()
     evidence: tuple[RoomEvidence, ...] = ()
     interrupted: bool = False
+    at_start: tuple[RunningJob, ...] = ()
 
     @property
     def migrations(self) -> int | None:
@@ -126,6 +130,7 @@ class Admission:
         return {
             "schema": SCHEMA,
             **self.verdict_json(),
+            "jobs_at_start": start_to_json(self.at_start),
             "job": self.job.to_json(),
             **self.question.to_json(),
             "interrupted": self.interrupted,
@@ -355,8 +360,9 @@ class _PoolCase:
             self._request.verdict(verdict, reason_to_fit(fitting, waiting, count)),
             proof=proof,
             pool=waiting.pool,
-            moves=order.moves,
-            stops=order.stops,
+            moves=with_names(self._snapshot, order.moves),
+            stops=with_names(self._snapshot, order.stops),
+            at_start=at_start(self._snapshot, order.moves),
             placements=tuple(Placement(i, node) for i, node in enumerate(nodes)),
             lower_bound=bound,
         )

@@ -7,15 +7,15 @@ the arrivals and departures of one step happen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from compass_core.errors import CompassError, UnknownJobError
 from oracle.certificate import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot
 
@@ -66,7 +66,10 @@ class Relocated(Protocol):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Move:
-    """One instance goes to another node in one step. Steps count from 1; 0 stands for a move without an order yet."""
+    """One instance goes to another node in one step. Steps count from 1; 0 stands for a move without an order yet.
+
+    `name` is the name of the instance, where it has one; moves are equal whatever it is.
+    """
 
     step: int
     job: str
@@ -74,6 +77,12 @@ class Move:
     gpus: int
     source: str
     destination: str
+    name: str | None = field(default=None, compare=False)
+
+    @property
+    def called(self) -> str:
+        """The instance as sentences name it."""
+        return called(self.job, self.instance, self.name)
 
     def to_json(self) -> dict[str, object]:
         """Return the move as it stands in the JSON of plans and admissions."""
@@ -81,6 +90,7 @@ class Move:
             "step": self.step,
             "job": self.job,
             "instance": self.instance,
+            **_name_json(self.name),
             "gpus": self.gpus,
             "from": self.source,
             "to": self.destination,
@@ -99,6 +109,8 @@ class Stop:
         The instance and its demand.
     node
         The node it is stopped on.
+    name
+        The name of the instance, where it has one; stops are equal whatever it is.
     """
 
     before_step: int
@@ -106,12 +118,19 @@ class Stop:
     instance: int
     gpus: int
     node: str
+    name: str | None = field(default=None, compare=False)
+
+    @property
+    def called(self) -> str:
+        """The instance as sentences name it."""
+        return called(self.job, self.instance, self.name)
 
     def to_json(self) -> dict[str, object]:
         """Return the stop as it stands in `stopped_first` of a plan."""
         return {
             "job": self.job,
             "instance": self.instance,
+            **_name_json(self.name),
             "gpus": self.gpus,
             "from": self.node,
             "before_step": self.before_step,
@@ -161,7 +180,31 @@ class MoveOrder:
         return Status.OPTIMAL if settled else Status.UNKNOWN
 
 
-def protect(snapshot: Snapshot, names: Iterable[str], *, strict: bool = True) -> Snapshot:
+MoveOrStop = TypeVar("MoveOrStop", Move, Stop)
+
+
+def with_names(snapshot: Snapshot, items: Iterable[MoveOrStop]) -> tuple[MoveOrStop, ...]:
+    """Return moves or stops with the names that their instances have in this snapshot."""
+    jobs = {job.name: job.instances for job in snapshot.jobs}
+    return tuple(replace(item, name=jobs[item.job][item.instance].name) for item in items)
+
+
+def called(job: str, instance: int, name: str | None) -> str:
+    """Return an instance as sentences name it: ``team/train[0]``, with its name where it has one."""
+    return f"{job}[{instance}]" + (f" ({name})" if name else "")
+
+
+def _name_json(name: str | None) -> dict[str, object]:
+    return {} if name is None else {"name": name}
+
+
+def protect(
+    snapshot: Snapshot,
+    names: Iterable[str],
+    *,
+    strict: bool = True,
+    numbers: Mapping[tuple[str, int], int] | None = None,
+) -> Snapshot:
     """Return the snapshot in which these jobs and instances cannot move.
 
     Parameters
@@ -170,10 +213,12 @@ def protect(snapshot: Snapshot, names: Iterable[str], *, strict: bool = True) ->
         The cluster.
     names
         Names of jobs, of namespaces and of instances. `team` and `team/*` stand for every job whose name begins with
-        `team/`; `job:3` is the instance of that number, unless a job has that name.
+        `team/`; `job:3` is the instance of that number, `job:pod-a` the one of that name, unless a job is called so.
     strict
         Whether a name that stands for nothing is an error. It may be a misspelt one, and what was to be protected would
         then move; of names stored earlier, it may be a job that has ended.
+    numbers
+        Numbers of instances, by job and position, where they are not those of their position.
 
     Raises
     ------
@@ -184,11 +229,13 @@ def protect(snapshot: Snapshot, names: Iterable[str], *, strict: bool = True) ->
     if not names:
         return snapshot
     known = {name for job in snapshot.jobs for name in _names(job)}
-    instances = {key for name in names - known if (key := _instance(snapshot, name)) is not None}
-    unknown = sorted(name for name in names - known if _instance(snapshot, name) is None)
+    meant = {name: _meant(snapshot, name, numbers or {}) for name in names - known}
+    instances = {key for key in meant.values() if key is not None}
+    unknown = sorted(name for name, key in meant.items() if key is None)
     if unknown and strict:
         raise UnknownJobError(
-            f"no running job, namespace or instance (job:number) is named {unknown[0]!r}; it cannot be protected"
+            f"no running job, namespace or instance (job:number, job:name) is named {unknown[0]!r}; "
+            "it cannot be protected"
         )
     jobs = (_pinned(job, instances, every=not names.isdisjoint(_names(job))) for job in snapshot.jobs)
     return replace(snapshot, jobs=tuple(jobs))
@@ -201,13 +248,14 @@ def _names(job: RunningJob) -> set[str]:
     return {job.name} | namespaces | {f"{namespace}/*" for namespace in namespaces}
 
 
-def _instance(snapshot: Snapshot, name: str) -> tuple[str, int] | None:
-    """Return the instance that is meant by `job:3`, if there is one."""
-    name, _, number = name.rpartition(":")
-    if not (number.isascii() and number.isdigit()):
-        return None
-    found = next((job for job in snapshot.jobs if job.name == name), None)
-    return None if found is None or int(number) >= len(found.instances) else (name, int(number))
+def _meant(snapshot: Snapshot, name: str, numbers: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:
+    """Return job and position of the instance that is meant by `job:3` or `job:pod-a`, if there is one."""
+    name, _, which = name.rpartition(":")
+    job = next((job for job in snapshot.jobs if job.name == name), None)
+    instances = () if job is None else job.instances
+    numbered = [i for i in range(len(instances)) if which == f"{numbers.get((name, i), i)}"]
+    found = numbered or [i for i, instance in enumerate(instances) if which == instance.name]
+    return (name, found[0]) if found else None
 
 
 def _pinned(job: RunningJob, instances: set[tuple[str, int]], *, every: bool) -> RunningJob:

@@ -16,7 +16,7 @@ from oracle.choosing.disturbance import counting_bound
 from oracle.choosing.job_limit import disturb_fewer
 from oracle.choosing.relocation_search import RelocationSearch
 from oracle.exact import InfeasibleError, UndecidedError
-from oracle.moves import Move, MoveMode, MoveOrder, protect
+from oracle.moves import Move, MoveMode, MoveOrder, protect, with_names
 from oracle.ordering import NoOrderError
 from oracle.plans.live_targets import LiveTargets
 from oracle.plans.pool_part import part_of
@@ -316,7 +316,8 @@ class _Planner:
         order, limit = found.order, self._asked.max_per_job_at_once
         before = _partial_and_empty(self._snapshot)
         after = _partial_and_empty(replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit))
-        moves, stops = self._part.moves(order.moves), self._part.stops(order.stops)
+        moves = with_names(self._whole, self._part.moves(order.moves))
+        stops = with_names(self._whole, self._part.stops(order.stops))
         if self._asked.pool is not None:
             replay(self._whole, moves, stops, max_per_job_at_once=limit)
         jobs = {move.job for move in moves}

@@ -10,7 +10,7 @@ from oracle import interruption
 from oracle.admission import Admission, Placement, Verdict, admission_of, best_fit
 from oracle.certificate import Status
 from oracle.measurement import check_pool
-from oracle.moves import MoveMode, MoveOrder, protect
+from oracle.moves import MoveMode, MoveOrder, protect, with_names
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
 from oracle.replay import Occupancy, replay
@@ -222,7 +222,11 @@ class _Joint:
         replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=self._limit)
         return Together(
             jobs=tuple(self._jobs[j].name for j in sorted(room.nodes)),
-            order=order,
+            order=replace(
+                order,
+                moves=with_names(self._snapshot, order.moves),
+                stops=with_names(self._snapshot, order.stops),
+            ),
             placements=tuple(_placements(room.nodes[j]) for j in sorted(room.nodes)),
             most=room.most,
             moves_lower_bound=room.moves_lower_bound,

@@ -10,13 +10,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.moves import Move, MoveError
+from oracle.moves import Move, MoveError, Stop
 from oracle.snapshots.model import RunningInstance, why_closed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.moves import Relocated, Stop
+    from oracle.moves import Relocated
     from oracle.snapshots.model import Snapshot
 
 Key: TypeAlias = tuple[str, int]
@@ -26,10 +26,12 @@ Key: TypeAlias = tuple[str, int]
 class Occupancy:
     """Where every instance is and what every node has free, while moves are played.
 
-    Nodes that are closed in the snapshot (`why_closed`) take nothing throughout.
+    Nodes that are closed in the snapshot (`why_closed`) take nothing throughout. Instances are numbered by their
+    position in the snapshot; `numbers` has other numbers for those that are known by others.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, numbers: Mapping[Key, int] | None = None) -> None:
+        numbers = numbers or {}
         used = snapshot.used_gpus()
         self.pools = {node.name: node.pool for node in snapshot.nodes}
         # GPUs nobody has, by node; negative on an over-committed one.
@@ -40,7 +42,9 @@ class Occupancy:
         )
         self._closed = {name: reason for name, reason in reasons if reason}
         self.instances: dict[Key, RunningInstance] = {
-            (job.name, i): instance for job in snapshot.jobs for i, instance in enumerate(job.instances)
+            (job.name, numbers.get((job.name, i), i)): instance
+            for job in snapshot.jobs
+            for i, instance in enumerate(job.instances)
         }
         self.where = {key: instance.node for key, instance in self.instances.items()}
         # Stopped and not restarted. Their entry in `where` is the node they were stopped on; they hold nothing there.
@@ -53,7 +57,7 @@ class Occupancy:
     def add_stopped(self, stop: Stop) -> None:
         """Take account of an instance that was stopped on a node, holds nothing and is to be restarted."""
         key = stop.job, stop.instance
-        self.instances[key] = RunningInstance(node=stop.node, gpus=stop.gpus)
+        self.instances[key] = RunningInstance(node=stop.node, gpus=stop.gpus, name=stop.name)
         self.where[key] = stop.node
         self.stopped.add(key)
 
@@ -75,7 +79,9 @@ class Occupancy:
         free = Counter(self.free)
         down = set(self.stopped)
         for stop in stops:
-            self._check_instance(stop, stop.node, f"step {stop.before_step}: stop {_name(stop)}", down)
+            where = f"step {stop.before_step}: stop {_name(stop)}"
+            self._check_instance(stop, stop.node, where, down)
+            self._check_name(stop, where)
             down.add((stop.job, stop.instance))
             free[stop.node] += stop.gpus
         moving: set[Key] = set()
@@ -100,6 +106,7 @@ class Occupancy:
         if (move.job, move.instance) in moving:
             raise MoveError(f"{where}: it moves twice in one step")
         self._check_instance(move, move.source, where)
+        self._check_name(move, where)
         self._check_destination(move, where)
         if move.gpus > free:
             raise MoveError(f"{where}: needs {move.gpus} GPUs, the node has {max(free, 0)} free then")
@@ -128,6 +135,12 @@ class Occupancy:
             raise MoveError(f"{where}: it is on {self.where[key]!r}")
         if key in down:
             raise MoveError(f"{where}: it is stopped already")
+
+    def _check_name(self, item: Move | Stop, where: str) -> None:
+        """Refuse another name than the instance has; to name none is to claim nothing."""
+        name = self.instances[item.job, item.instance].name
+        if item.name is not None and item.name != name:
+            raise MoveError(f"{where}: it is named {name!r}" if name else f"{where}: it has no name")
 
     def _check_destination(self, move: Relocated, where: str) -> None:
         if move.destination not in self.pools:
@@ -212,4 +225,5 @@ def _check_limit(moves: Sequence[Move], busy: set[Key], limit: int | None) -> No
 
 
 def _name(item: Relocated | Stop) -> str:
-    return f"instance {item.instance} of {item.job!r}"
+    name = item.name if isinstance(item, (Move, Stop)) else None
+    return f"instance {item.instance} of {item.job!r}" + (f" ({name})" if name else "")

@@ -13,23 +13,29 @@ if TYPE_CHECKING:
     from oracle.moves import Move, Stop
 
 
-def move_columns(moves: Sequence[Move], stops: Sequence[Stop]) -> list[Column]:
-    """Return the columns of a table of moves."""
-    stopped = {(stop.job, stop.instance): stop.before_step for stop in stops}
+def move_columns(moves: Sequence[Move], stops: Sequence[Stop], stopped: Sequence[Stop] = ()) -> list[Column]:
+    """Return the columns of a table of moves; what is in `stopped` has stopped already."""
+    when = {(stop.job, stop.instance): f"before step {stop.before_step}" for stop in stops}
+    when |= {(stop.job, stop.instance): "is stopped" for stop in stopped}
     jobs = len({move.job for move in moves})
     columns = [
         Column("step", [f"{move.step}" for move in moves], "total"),
         Column("job", [move.job for move in moves], count(jobs, "job")),
         Column("instance", [f"{move.instance}" for move in moves], count(len(moves), "move")),
+        *_names(moves),
         Column("GPUs", [f"{move.gpus}" for move in moves], f"{sum(move.gpus for move in moves)}"),
         Column("from", [move.source for move in moves], ""),
         Column("to", [move.destination for move in moves], ""),
     ]
-    if stops:
-        when = [stopped.get((move.job, move.instance)) for move in moves]
-        cells = ["" if step is None else f"before step {step}" for step in when]
-        columns.append(Column("stop it", cells, f"{len(stops)} stopped", attention=True))
+    if when:
+        cells = [when.get((move.job, move.instance), "") for move in moves]
+        columns.append(Column("stop it", cells, f"{len(when)} stopped", attention=True))
     return columns
+
+
+def _names(moves: Sequence[Move]) -> list[Column]:
+    """Return the column of the names, none where no instance has one."""
+    return [Column("name", [move.name or "" for move in moves])] if any(move.name for move in moves) else []
 
 
 def move_sentences(moves: Sequence[Move], stops: Sequence[Stop], *, live: bool, verbose: bool) -> Iterator[str]:
@@ -40,7 +46,7 @@ def move_sentences(moves: Sequence[Move], stops: Sequence[Stop], *, live: bool, 
     what = "will be moved live" if live else "will pause"
     yield f"{count(len(jobs), 'job')} {what}: {listed(jobs, verbose=verbose)}."
     if stops:
-        names = [f"{stop.job}[{stop.instance}] on {stop.node} before step {stop.before_step}" for stop in stops]
+        names = [f"{stop.called} on {stop.node} before step {stop.before_step}" for stop in stops]
         yield f"To be stopped before their destination is free: {listed(names, verbose=verbose)}."
     else:
         yield "Every move goes into space that is free before its step."

@@ -40,7 +40,7 @@ def add_move_arguments(parser: Parser) -> None:
         metavar="NAME",
         action="append",
         help="move nothing of this job (team/train), of the jobs in this namespace (team or team/*), or this instance "
-        "(team/train:0); may be given several times",
+        "(team/train:0 or team/train:NAME); may be given several times",
     )
     parser.add_argument(
         "--max-per-job-at-once",

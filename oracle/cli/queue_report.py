@@ -91,7 +91,7 @@ def _first(found: QueueAdmission, *, verbose: bool) -> Iterator[str]:
     yield f"First in queue order: {next(verdict(admission, name))}"
     yield from proof(admission)
     if admission.moves:
-        moves = [f"{move.job}[{move.instance}] from {move.source} to {move.destination}" for move in admission.moves]
+        moves = [f"{move.called} from {move.source} to {move.destination}" for move in admission.moves]
         yield f"To make room for it alone: {listed(moves, verbose=verbose)}."
 
 

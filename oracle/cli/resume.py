@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from oracle.cli.command import ExitStatus, Outcome, notes_beside, skipped_notes
-from oracle.cli.words import count
+from oracle.cli.words import count, listed
 from oracle.safe_text import json_text, printable
 from oracle.snapshots.document import decode_json
 
@@ -24,7 +24,7 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/1")
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
     from oracle.measurement import UnknownPoolError, check_pool  # noqa: PLC0415 - as below
-    from oracle.moves import MoveError, protect  # noqa: PLC0415 - numpy and the searches are for those who plan
+    from oracle.moves import MoveError  # noqa: PLC0415 - numpy and the searches are for those who plan
     from oracle.plans.resumption import read_plan, resume  # noqa: PLC0415 - as above
 
     document = options.read_result(stored)
@@ -35,15 +35,27 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
         plan = read_plan(data)
     except MoveError as error:
         raise document.error("", str(error)) from error
+    if plan.at_start is None and plan.moves:
+        problem = "is missing: what ran when the plan was made; without it no instance is known again"
+        raise document.error("jobs_at_start", f"{problem}; make the plan anew from its snapshot")
     snapshot = options.load()
     try:
         check_pool(plan.pool, snapshot)
     except UnknownPoolError as error:
         raise document.error("pool", str(error)) from error
     limit = options.max_per_job_at_once if options.max_per_job_at_once is not None else plan.max_per_job_at_once
-    # What the plan protected may have ended since; what is named now must be there.
-    spared = protect(protect(snapshot, plan.protected, strict=False), options.protected or ())
-    left = resume(spared, plan.moves, plan.stops, max_per_job_at_once=limit)
+    try:
+        left = resume(
+            snapshot,
+            plan.moves,
+            plan.stops,
+            at_start=plan.at_start or (),
+            protected=plan.protected,
+            protected_now=options.protected or (),
+            max_per_job_at_once=limit,
+        )
+    except MoveError as error:
+        raise document.error("", str(error)) from error
     status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
     if options.output == "json":
         notes = notes_beside(snapshot.skipped, verbose=options.verbose)
@@ -66,6 +78,8 @@ def _json(left: Resumption, plan: StoredPlan) -> str:
         "partial_nodes_after": partial[1],
         "moves": [move.to_json() for move in left.remaining],
         "stopped_first": [stop.to_json() for stop in left.remaining_stops],
+        "stopped": [stop.to_json() for stop in left.stopped],
+        "missing": [instance.to_json() for instance in left.missing],
         "done": [move.to_json() for move in left.done],
         "gone": [move.to_json() for move in left.gone],
     }
@@ -76,7 +90,11 @@ def _table(left: Resumption, plan: StoredPlan, *, verbose: bool) -> str:
     from oracle.cli.move_table import move_columns  # noqa: PLC0415 - rich is for those who want a table
     from oracle.cli.tables import Screen, draw  # noqa: PLC0415 - as above
 
-    text = draw(move_columns(left.remaining, left.remaining_stops), Screen.of_stdout()) + "\n" if left.remaining else ""
+    text = (
+        draw(move_columns(left.remaining, left.remaining_stops, left.stopped), Screen.of_stdout()) + "\n"
+        if left.remaining
+        else ""
+    )
     return text + "".join(f"{printable(line)}\n" for line in _sentences(left, plan, verbose=verbose))
 
 
@@ -85,6 +103,12 @@ def _sentences(left: Resumption, plan: StoredPlan, *, verbose: bool) -> Iterator
 
     gone = f", {count(len(left.gone), 'move')} of instances that no longer run" if left.gone else ""
     yield f"{count(len(left.done), 'move')} done, {count(len(left.remaining), 'move')} left{gone}."
+    if left.stopped:
+        names = [f"{stop.called} ({count(stop.gpus, 'GPU')})" for stop in left.stopped]
+        yield f"Stopped by the plan, and to be restarted whatever becomes of it: {listed(names, verbose=verbose)}."
+    if left.missing:
+        names = [f"{one.called} on {one.node} ({count(one.gpus, 'GPU')})" for one in left.missing]
+        yield f"Not running any more, and not stopped by the plan: {listed(names, verbose=verbose)}."
     if left.failure is not None:
         yield f"The rest does not hold: {left.failure.reason}."
         yield "A new plan from this snapshot: sifopt plan SNAPSHOT."

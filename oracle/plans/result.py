@@ -11,6 +11,7 @@ from compass_core.errors import UnknownJobError
 from oracle.certificate import Status
 from oracle.moves import MoveMode
 from oracle.plans.frontier import frontier_of_pools
+from oracle.plans.identity import at_start, start_to_json
 from oracle.plans.pool_part import part_of
 from oracle.solver import Deadline
 
@@ -257,6 +258,7 @@ class Plan:
             "moves": [move.to_json() for move in self.moves],
             "live": self.live,
             "stopped_first": [stop.to_json() for stop in self.stops],
+            "jobs_at_start": start_to_json(at_start(self.snapshot, self.moves)),
         }
         certificate: dict[str, object] = {"pools": [pool.to_json() for pool in self.evidence]}
         if frontier is not None:

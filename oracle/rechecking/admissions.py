@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from compass_core.errors import CompassError
 from oracle.admission import (
@@ -26,6 +27,7 @@ from oracle.node_classes import contents_after, contents_by_pool
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.rechecking.obstacles import ToldBlocker, check_blockers
 from oracle.rechecking.rooms import PoolRoom, check_weights
+from oracle.rechecking.start import check_start
 from oracle.rechecking.stored_moves import StoredMoves, asked
 from oracle.rooms.blockers import Waiting, free_gpus
 from oracle.rooms.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
@@ -69,6 +71,7 @@ class _ToldAdmission(ToldVerdict, frozen=True, kw_only=True):
     protected: tuple[str, ...]
     max_per_job_at_once: int | None = None
     interrupted: bool = False
+    jobs_at_start: list[dict[str, object]] | UnsetType = UNSET
 
 
 def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -83,6 +86,8 @@ def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     question = asked(told.mode, told.protected, told.max_per_job_at_once)
     yield from check_verdict(told, told.job, question, snapshot)
     yield from check_interrupted(interrupted=told.interrupted, settled=told.status is Status.OPTIMAL)
+    listed = StoredMoves.read(told, question)
+    yield from check_start(told.jobs_at_start, listed.moves, listed.stops, snapshot)
 
 
 def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:

@@ -76,6 +76,7 @@ class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
     frontier_mode: Literal["checkpoint"] | UnsetType = UNSET
     frontier: tuple[Point, ...] | UnsetType = UNSET
+    jobs_at_start: list[dict[str, object]] | UnsetType = UNSET
 
     @property
     def asked(self) -> Asked:

@@ -27,6 +27,7 @@ from oracle.rechecking.enumeration import least_price
 from oracle.rechecking.frontiers import check_frontier
 from oracle.rechecking.plan_bounds import NEVER, PlanBounds, lightest_jobs
 from oracle.rechecking.plan_file import read_plan
+from oracle.rechecking.start import check_start
 from oracle.replay import replay
 from oracle.snapshots.model import RunningJob, Snapshot
 
@@ -64,6 +65,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         if not about.holds:
             return
         yield _played(plan, snapshot)
+    yield from check_start(plan.told.jobs_at_start, plan.moves, plan.stops, snapshot)
     proofs = list(_proofs(plan))
     yield from proofs
     yield from _figures(plan, data, snapshot)
@@ -136,8 +138,8 @@ def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterato
         interrupted=told.interrupted,
         evidence=(),
     ).to_dict()
-    # The status has a check of its own.
-    apart = ("certificate", "frontier", "frontier_mode", "status")
+    # The status has a check of its own, and so has what ran.
+    apart = ("certificate", "frontier", "frontier_mode", "jobs_at_start", "status")
     stored = {name: value for name, value in cast("dict[str, object]", data).items() if name not in apart}
     yield compared("the numbers of moves, jobs, stops and GPUs, and all orders, are those of the list", stored, written)
     kept = (

@@ -81,16 +81,25 @@ class SnapshotNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningInstance:
-    """One instance of a running job: the node it is on, its demand in GPUs, and whether it may be moved."""
+    """One instance of a running job: the node it is on, its demand in GPUs, and whether it may be moved.
+
+    `name` is what its cluster calls it, such as the name of its pod. `index` is what it keeps when it is started anew,
+    even under another name, such as a completion index. Both are unique in their job; None where there is none.
+    """
 
     node: str
     gpus: int
     movable: bool = True
+    name: str | None = None
+    index: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job with at least one instance on a node. Instances are numbered by their position."""
+    """A job with at least one instance on a node. Instances are numbered by their position, in one snapshot.
+
+    Who is who in two snapshots is for `oracle.plans.identity` to say.
+    """
 
     name: str
     instances: tuple[RunningInstance, ...]
@@ -141,9 +150,9 @@ class Snapshot:
         Raises
         ------
         SnapshotError
-            Two nodes or two jobs of one name, an empty name, an instance on an unknown node, or a number out of
-            range. The path is that of the native format (``jobs[2].instances[0].node``); readers of other
-            formats check these things themselves first where they can name a better place.
+            Two nodes, two jobs or two instances of a job of one name, an empty name, an instance on an unknown node, or
+            a number out of range. The path is that of the native format (``jobs[2].instances[0].node``); readers of
+            other formats check these things themselves first where they can name a better place.
         """
         snapshot = cls(nodes=tuple(nodes), jobs=tuple(jobs), pending=tuple(pending), skipped=tuple(skipped))
         _check_nodes(snapshot.nodes)
@@ -156,6 +165,7 @@ class Snapshot:
                 if instance.node not in known:
                     raise SnapshotError(f"{path}.node", f"no node is named {shown(instance.node)}")
                 check_demand(f"{path}.gpus", instance.gpus)
+            check_called(f"jobs[{j}].instances", job.instances)
         _check_names("pending", snapshot.pending)
         _check_unique("pending", [waiting.name for waiting in snapshot.pending])
         for p, waiting in enumerate(snapshot.pending):
@@ -240,6 +250,31 @@ def check_demand(path: str, gpus: int) -> None:
     """
     if not 1 <= gpus <= MAX_GPUS_PER_NODE:
         raise SnapshotError(path, f"expected a demand of 1 to {MAX_GPUS_PER_NODE} GPUs, got {shown(gpus)}")
+
+
+def check_called(path: str, instances: Sequence[RunningInstance]) -> None:
+    """Check that names and indexes, where there are any, tell the instances of a job apart.
+
+    Raises
+    ------
+    SnapshotError
+        An empty one, or one that two instances have.
+    """
+    for key, called in (
+        ("name", [instance.name for instance in instances]),
+        ("index", [instance.index for instance in instances]),
+    ):
+        first: dict[str, int] = {}
+        for i, text in enumerate(called):
+            if text is None:
+                continue
+            if not text:
+                raise SnapshotError(f"{path}[{i}].{key}", f"expected the {key} of an instance, got an empty text")
+            if text in first:
+                raise SnapshotError(
+                    f"{path}[{i}].{key}", f"the {key} {shown(text)} is already taken by instances[{first[text]}]"
+                )
+            first[text] = i
 
 
 def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:

@@ -80,6 +80,17 @@ class NativeInstance(
             extra_json_schema=_POSITIVE,
         ),
     ] = UNSET
+    name: Annotated[
+        str | None,
+        Meta(description="What its cluster calls the instance, such as the name of its pod; unique in its job."),
+    ] = None
+    index: Annotated[
+        str | None,
+        Meta(
+            description="What the instance keeps when it is started anew, even under another name, such as a "
+            "completion index; unique in its job."
+        ),
+    ] = None
 
 
 class NativeJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -214,6 +225,8 @@ def _running(job: NativeJob) -> RunningJob:
             node=instance.node,
             gpus=job.gpus_per_instance if isinstance(instance.gpus, UnsetType) else instance.gpus,
             movable=instance.movable,
+            name=instance.name,
+            index=instance.index,
         )
         for instance in job.instances
     )
@@ -239,7 +252,11 @@ def _native_job(job: RunningJob) -> NativeJob:
     usual = min(demands, key=lambda gpus: (-demands[gpus], gpus))
     instances = tuple(
         NativeInstance(
-            node=instance.node, movable=instance.movable, gpus=UNSET if instance.gpus == usual else instance.gpus
+            node=instance.node,
+            movable=instance.movable,
+            gpus=UNSET if instance.gpus == usual else instance.gpus,
+            name=instance.name,
+            index=instance.index,
         )
         for instance in job.instances
     )

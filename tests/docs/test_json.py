@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 
 EXAMPLE = str(DOCS.parent / "examples" / "snapshots" / "native.json")
 
-# Three nodes that can only exchange instances: one has to stop first.
+# Three nodes that can only exchange instances, which have names: one has to stop first.
 EXCHANGE: dict[str, list[dict[str, object]]] = {
     "nodes": [{"name": name, "gpus": 8} for name in ("n1", "n2", "n3")],
     "jobs": [
-        {"name": "fives", "gpus_per_instance": 5, "instances": [{"node": "n1"}, {"node": "n2"}]},
-        {"name": "twos", "gpus_per_instance": 2, "instances": [{"node": "n1"}, {"node": "n2"}]},
-        {"name": "threes", "gpus_per_instance": 3, "instances": [{"node": "n3"}, {"node": "n3"}]},
+        {
+            "name": name,
+            "gpus_per_instance": gpus,
+            "instances": [{"node": n, "name": f"{name}-{i}", "index": f"{i}"} for i, n in enumerate(nodes)],
+        }
+        for name, gpus, nodes in (("fives", 5, ("n1", "n2")), ("twos", 2, ("n1", "n2")), ("threes", 3, ("n3", "n3")))
     ],
 }
 # A closed node, and jobs that wait.

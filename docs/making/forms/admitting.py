@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from docs.making.forms.base import Form, says
 from docs.making.forms.certificates import Solution
-from docs.making.forms.moving import Mode, Move, Stop
+from docs.making.forms.moving import JobAtStart, Mode, Move, Stop
 
 Verdict = Literal["fits_now", "fits_after", "cannot", "unknown"]
 
@@ -105,6 +105,7 @@ class Admission(Verdicts):
     """Printed by `sifopt admit --job WxG -o json`."""
 
     schema: Literal["compass-abs/admit/1"]
+    jobs_at_start: Annotated[tuple[JobAtStart, ...], says("the jobs of which an instance moves, as they were")]
     job: Annotated[AskedJob, says("the job")]
     mode: Annotated[Mode, says("what was asked for with `--moves`")]
     protected: Annotated[tuple[str, ...], says("jobs, namespaces and instances that stay")]

@@ -26,6 +26,9 @@ class Move(Form):
     gpus: Annotated[int, says("its demand in GPUs")]
     from_: Annotated[str, says("node it leaves")] = field(name="from")
     to: Annotated[str, says("node it goes to")]
+    name: Annotated[str | UnsetType, says("what its cluster calls it, such as its pod; left out if it has no name")] = (
+        UNSET
+    )
 
 
 class Stop(Form):
@@ -36,6 +39,23 @@ class Stop(Form):
     gpus: Annotated[int, says("its demand in GPUs")]
     from_: Annotated[str, says("node it is stopped on")] = field(name="from")
     before_step: Annotated[int, says("step before which it has stopped")]
+    name: Annotated[str | UnsetType, says("what its cluster calls it; left out if it has no name")] = UNSET
+
+
+class InstanceAtStart(Form):
+    """One instance as it was when the moves were found. Its number in its job is its place in the list, from 0."""
+
+    node: Annotated[str, says("node it was on")]
+    gpus: Annotated[int, says("its demand in GPUs")]
+    name: Annotated[str | UnsetType, says("what its cluster calls it; left out if it has no name")] = UNSET
+    index: Annotated[str | UnsetType, says("what it keeps when it is started anew; left out if it has none")] = UNSET
+
+
+class JobAtStart(Form):
+    """A job as it was when the moves were found: by it `sifopt plan --resume` recognises the job's instances."""
+
+    job: Annotated[str, says("name of the job")]
+    instances: Annotated[tuple[InstanceAtStart, ...], says("all its instances, those that do not move included")]
 
 
 class FrontierPoint(Form):
@@ -107,6 +127,7 @@ class Plan(Form):
     moves: Annotated[tuple[Move, ...], says("the moves, sorted by step")]
     live: Annotated[bool, says("whether every move goes into space that is free")]
     stopped_first: Annotated[tuple[Stop, ...], says("instances that stop before their destination is free")]
+    jobs_at_start: Annotated[tuple[JobAtStart, ...], says("the jobs of which an instance moves, as they were")]
     certificate: Annotated[PlanEvidence, says("the evidence")]
     frontier_mode: Annotated[
         Literal["checkpoint"] | UnsetType,
@@ -122,6 +143,16 @@ class Failure(Form):
     reason: Annotated[str, says("one line")]
 
 
+class MissingInstance(Form):
+    """An instance that ran when the plan was made, does not run now, and was not stopped by the plan."""
+
+    job: Annotated[str, says("name of the job")]
+    instance: Annotated[int, says("number that the instance had in its job, from 0")]
+    gpus: Annotated[int, says("the demand in GPUs that it had")]
+    from_: Annotated[str, says("node it was on")] = field(name="from")
+    name: Annotated[str | UnsetType, says("what its cluster called it; left out if it had no name")] = UNSET
+
+
 class Resumption(Form):
     """Printed by `sifopt plan --resume PLAN -o json`."""
 
@@ -132,5 +163,7 @@ class Resumption(Form):
     partial_nodes_after: Annotated[int | None, says("partial nodes after the rest; null if that cannot be done")]
     moves: Annotated[tuple[Move, ...], says("what is left to do")]
     stopped_first: Annotated[tuple[Stop, ...], says("instances of these that stop first")]
+    stopped: Annotated[tuple[Stop, ...], says("instances that are stopped: the first of their moves restarts them")]
+    missing: Annotated[tuple[MissingInstance, ...], says("instances of its jobs that ended, or are missing unasked")]
     done: Annotated[tuple[Move, ...], says("moves that are done")]
     gone: Annotated[tuple[Move, ...], says("moves of instances that no longer run")]

@@ -48,8 +48,10 @@ RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
     measuring.JointOptimum: {_P: "partial_panels partial_domains open_panels"},
     measuring.DomainPool: {_D: "pool", _P: "joint"},
     measuring.Domains: {_D: "nodes_without_domain pools"},
-    moving.Move: {_D: "gpus from", _P: "step job instance to"},
-    moving.Stop: {_D: "gpus from", _P: "job instance before_step"},
+    moving.Move: {_D: "gpus from name", _P: "step job instance to"},
+    moving.Stop: {_D: "gpus from name", _P: "job instance before_step"},
+    moving.InstanceAtStart: {_D: "node gpus name index"},
+    moving.JobAtStart: {_D: "job instances"},
     moving.FrontierPoint: {_D: "partial_nodes migrations", _P: "lower_bound"},
     moving.PoolEvidence: {_D: "pool", _P: "inherent migrations further"},
     moving.PoolFrontier: {_D: "pool", _P: "plans arguments"},
@@ -58,7 +60,7 @@ RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
     moving.Plan: {
         _A: "mode max_partial_nodes max_migrations max_jobs_disturbed max_per_job_at_once protected weights pool",
         _D: "schema partial_nodes_before partial_nodes_after empty_nodes_before empty_nodes_after migrations "
-        "jobs_disturbed disturbance gpus_copied live frontier_mode",
+        "jobs_disturbed disturbance gpus_copied live jobs_at_start frontier_mode",
         _P: "status partial_nodes_lower_bound migrations_lower_bound jobs_disturbed_lower_bound "
         "disturbance_lower_bound moves stopped_first certificate frontier",
         _N: "interrupted",
@@ -77,7 +79,7 @@ RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
     },
     admitting.AskedJob: {_A: "instances gpus_per_instance pool"},
     admitting.QueuedJob: {_D: "name"},
-    admitting.Admission: {_A: "job mode protected max_per_job_at_once", _D: "schema", _N: "interrupted"},
+    admitting.Admission: {_A: "job mode protected max_per_job_at_once", _D: "schema jobs_at_start", _N: "interrupted"},
     admitting.NamedVerdict: {_D: "name"},
     admitting.Together: {
         _D: "migrations status",

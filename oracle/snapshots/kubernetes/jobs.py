@@ -42,6 +42,12 @@ _INDEXES = (
     "volcano.sh/task-index",
     "apps.kubernetes.io/pod-index",
 )
+# What else tells pods of one index apart.
+_ROLES = (
+    "leaderworkerset.sigs.k8s.io/group-index",
+    "training.kubeflow.org/replica-type",
+    "volcano.sh/task-spec",
+)
 
 
 class JobKey(NamedTuple):
@@ -98,9 +104,16 @@ def running_jobs(
     """
     jobs: list[RunningJob] = []
     for key, members in _by_job(pods).items():
+        numbered = _numbered(members)
         instances = [
-            RunningInstance(node=pod.node or "", gpus=pod.demand, movable=pod.is_movable and can_come_back(pod))
-            for pod in _numbered(members)
+            RunningInstance(
+                node=pod.node or "",
+                gpus=pod.demand,
+                movable=pod.is_movable and can_come_back(pod),
+                name=pod.own_name,
+                index=index,
+            )
+            for pod, index in zip(numbered, _lasting_indexes(numbered, key), strict=True)
         ]
         jobs.append(RunningJob(name=names[key], instances=tuple(instances)))
     return sorted(jobs, key=lambda job: natural_key(job.name))
@@ -146,6 +159,37 @@ def _numbered(pods: Sequence[GpuPod]) -> list[GpuPod]:
         pods,
         key=lambda pod: ([natural_key(_mark(pod, key) or "") for key in shared], natural_key(pod.own_name)),
     )
+
+
+def _lasting_indexes(pods: Sequence[GpuPod], job: JobKey) -> list[str | None]:
+    """Return what each pod of a job shares with the pod that takes its place, None for those of which nothing is known.
+
+    While a pod is being deleted its successor may run already: the index is the successor's.
+    """
+    found = [_lasting_index(pod, job) for pod in pods]
+    every = Counter(found)
+    staying = Counter(index for pod, index in zip(pods, found, strict=True) if pod.metadata.deletion_timestamp is None)
+    return [
+        index if every[index] == 1 or (staying[index] == 1 and pod.metadata.deletion_timestamp is None) else None
+        for pod, index in zip(pods, found, strict=True)
+    ]
+
+
+def _lasting_index(pod: GpuPod, job: JobKey) -> str | None:
+    """Return the pod's numbers in its job, with the part of the job that counts them: ``3``, ``worker/3``.
+
+    A pod of a StatefulSet has its ordinal in its name; all others get a new name with every start.
+    """
+    owner = pod.controller
+    numbers = [mark for key in _INDEXES if (mark := _mark(pod, key)) and mark.isdecimal()]
+    if not numbers and owner is not None and owner.kind == "StatefulSet" and owner.name:
+        ordinal = pod.own_name.removeprefix(f"{owner.name}-")
+        numbers = [ordinal] if ordinal.isdecimal() else []
+    if not numbers:
+        return None
+    counted_by = [owner.name] if owner is not None and owner.name and owner.name != job.name else []
+    roles = [mark for key in _ROLES if (mark := _mark(pod, key))]
+    return "/".join([*counted_by, *roles, *numbers])
 
 
 def _mark(pod: GpuPod, key: str) -> str | None:

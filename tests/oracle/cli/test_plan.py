@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pytest
 
 from tests.oracle.cli.files import data_of, written
+from tests.oracle.snapshots import kubernetes_objects as kubernetes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tests.oracle.cli.conftest import Sifopt
@@ -283,6 +285,140 @@ class TestPlot:
         assert result.err.startswith("sifopt plan: cannot write the picture to ")
         assert reason in result.err
         assert result.err.count("\n") == 1
+
+
+# One of T's instances has to stop, so that k and it can change places; the other is where it is to go.
+STOPPING = {
+    "T": (3, ["A", "B"]),
+    "x": (2, ["A"]),
+    "J": (2, ["A"]),
+    "k": (2, ["B"]),
+    "l": (2, ["B"]),
+}
+Written: TypeAlias = "Callable[[Path, Mapping[str, Sequence[str | None]]], Path]"
+
+
+def as_native(path: Path, places: Mapping[str, Sequence[str | None]]) -> Path:
+    """Write a cluster without names; what is on no node does not run."""
+    jobs = [
+        {"name": job, "gpus_per_instance": STOPPING[job][0], "instances": [{"node": node} for node in nodes if node]}
+        for job, nodes in places.items()
+    ]
+    nodes = [{"name": name, "gpus": 8} for name in "AB"]
+    path.write_text(json.dumps({"schema": "compass-abs/snapshot/1", "nodes": nodes, "jobs": jobs}))
+    return path
+
+
+def as_pods(path: Path, places: Mapping[str, Sequence[str | None]]) -> Path:
+    """Write a cluster of indexed Jobs."""
+    pods = [
+        kubernetes.pod(
+            f"{job}-{index}",
+            STOPPING[job][0],
+            node=node,
+            owner=("Job", job),
+            labels={"batch.kubernetes.io/job-completion-index": f"{index}"},
+        )
+        for job, nodes in places.items()
+        for index, node in enumerate(nodes)
+        if node
+    ]
+    path.write_bytes(kubernetes.listing(*(kubernetes.node(name) for name in "AB"), *pods).content)
+    return path
+
+
+@pytest.mark.parametrize("written_as", [as_native, as_pods])
+class TestResumeWhatIsStopped:
+    """T[0] goes from A to B and is stopped for it; what is left of T is then on B, where T[0] is to go."""
+
+    @pytest.fixture
+    def stored(self, sifopt: Sifopt, tmp_path: Path, written_as: Written) -> Path:
+        before = written_as(tmp_path / "before.json", {job: [*nodes] for job, (_, nodes) in STOPPING.items()})
+        stored = tmp_path / "plan.json"
+        stored.write_text(sifopt("plan", before, "-o", "json").out)
+        data = data_of(stored.read_text())
+        assert len(cast("list[object]", data["moves"])) == 2
+        assert len(cast("list[object]", data["stopped_first"])) == 1
+        return stored
+
+    def at(self, path: Path, written_as: Written, **places: Sequence[str | None]) -> Path:
+        return written_as(path, {job: [*nodes] for job, (_, nodes) in STOPPING.items()} | places)
+
+    def test_it_is_stopped(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
+        now = self.at(tmp_path / "now.json", written_as, T=[None, "B"])
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert (result.status, result.err) == (0, "")
+        assert "0 moves done, 2 moves left." in result.out
+        assert "is stopped" in result.out
+        assert "Stopped by the plan, and to be restarted whatever becomes of it: " in result.out
+
+    def test_and_the_other_has_moved(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
+        now = self.at(tmp_path / "later.json", written_as, T=[None, "B"], k=["A"])
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert result.status == 0
+        assert "1 move done, 1 move left." in result.out
+        data = data_of(sifopt("plan", "--resume", stored, "--snapshot", now, "-o", "json").out)
+        (move,), (stop,) = (cast("list[dict[str, object]]", data[key]) for key in ("moves", "stopped"))
+        assert (move["from"], move["to"], stop["from"]) == ("A", "B", "A")
+        assert (data["missing"], data["gone"], data["stopped_first"]) == ([], [], [])
+
+    def test_and_it_runs_again(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
+        now = self.at(tmp_path / "last.json", written_as, T=["B", "B"], k=["A"])
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert (result.status, result.out.splitlines()[0]) == (0, "2 moves done, 0 moves left.")
+
+    def test_and_its_place_is_taken(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
+        now = self.at(tmp_path / "taken.json", written_as, T=[None, "B"], k=["A"], x=["B"])
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert result.status == 1
+        assert "Stopped by the plan, and to be restarted whatever becomes of it: " in result.out
+
+    def test_an_older_plan(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
+        now = self.at(tmp_path / "now.json", written_as)
+        data = data_of(stored.read_text())
+        del data["jobs_at_start"]
+        stored.write_text(json.dumps(data))
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert (result.status, result.out) == (2, "")
+        assert "plan.json: jobs_at_start: is missing" in result.err
+        assert result.err.count("\n") == 1
+
+    def test_another_instance_is_missing(
+        self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written
+    ) -> None:
+        now = self.at(tmp_path / "now.json", written_as, T=[None, None])
+        result = sifopt("plan", "--resume", stored, "--snapshot", now)
+        assert "Not running any more, and not stopped by the plan: " in result.out
+
+
+class TestNames:
+    def test_pods_are_named(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        before = as_pods(tmp_path / "before.json", {job: [*nodes] for job, (_, nodes) in STOPPING.items()})
+        result = sifopt("plan", before)
+        assert result.out.splitlines()[0].split()[:5] == ["step", "job", "instance", "name", "GPUs"]
+        assert "default/T[0] (T-0) on A before step 1" in result.out
+        data = data_of(sifopt("plan", before, "-o", "json").out)
+        assert {move["name"] for move in cast("list[dict[str, object]]", data["moves"])} == {"T-0", "k-0"}
+        # The same plan from the native format.
+        native = tmp_path / "native.json"
+        native.write_text(sifopt("convert", before).out)
+        assert result.out.startswith(sifopt("plan", native).out)
+
+    def test_a_pod_is_protected_by_its_name(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        before = as_pods(tmp_path / "before.json", {job: [*nodes] for job, (_, nodes) in STOPPING.items()})
+        assert sifopt("plan", before, "--protect", "default/k:k-0").out != sifopt("plan", before).out
+        result = sifopt("plan", before, "--protect", "default/k:k-1")
+        assert (result.status, result.out) == (2, "")
+
+    def test_a_name_that_is_another_fails_the_check(self, sifopt: Sifopt, tmp_path: Path) -> None:
+        before = as_pods(tmp_path / "before.json", {job: [*nodes] for job, (_, nodes) in STOPPING.items()})
+        plan = sifopt("plan", before, "-o", "json").out
+        stored = tmp_path / "plan.json"
+        for old, new in (('"name": "k-0"', '"name": "k-1"'), ('"index": "1"', '"index": "2"'), ('"T-1"', '"T-2"')):
+            stored.write_text(plan.replace(old, new, 1))
+            assert sifopt("verify", stored, "--snapshot", before).status == 1
+        stored.write_text(plan)
+        assert sifopt("verify", stored, "--snapshot", before).status == 0
 
 
 class TestResume:

@@ -127,7 +127,7 @@ def _followed(data: Data, scene: Scene, name: str) -> Data:
 
 def _starting(data: Data, scene: Scene) -> Data:
     found: Data = {**data, "verdict": "fits_after", "migrations": 0, "blockers": [], "proof": ""}
-    for name in ("_count_moves", "_place", "_bound_met", "_right_words"):
+    for name in ("_as_it_was", "_count_moves", "_place", "_bound_met", "_right_words"):
         found = _followed(found, scene, name)
     return found
 
@@ -170,10 +170,13 @@ def _ways(scene: Scene, places: Places) -> Iterator[Data]:
         {
             "step": 1, "job": world.key(i)[0], "instance": world.key(i)[1], "gpus": world.instances[i].gpus,
             "from": f"n{world.instances[i].home}", "to": f"n{places[i]}",
+            **{key: name for key, name in scene.called(i).items() if key == "name"},
         }
         for i in moved
     ]  # fmt: skip
-    stops = [{**{key: move[key] for key in ("job", "instance", "gpus", "from")}, "before_step": 1} for move in moves]
+    stops = [
+        {**{key: value for key, value in move.items() if key not in {"step", "to"}}, "before_step": 1} for move in moves
+    ]
     yield {"moves": moves, "stopped_first": []}
     if len(moves) > 1:
         yield {"moves": [{**move, "step": k} for k, move in enumerate(moves, start=1)], "stopped_first": []}

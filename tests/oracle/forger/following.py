@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from tests.oracle.forger.judge_start import as_it_was, name_of
 from tests.oracle.forger.trees import at, copied, integer, item, items, text
 
 if TYPE_CHECKING:
@@ -185,8 +186,19 @@ def _after(data: Data, scene: Scene) -> None:
     data["empty_nodes_after"] = sum(held == 0 < gpus for held, gpus in nodes)
 
 
+def _as_it_was(data: Data, scene: Scene) -> None:
+    """Make what ran be that of the jobs of the moves, and name their instances."""
+    data["jobs_at_start"] = as_it_was(scene, (text(move, "job") for move in _moves(data)))
+    for one in (*_moves(data), *items(data, "stopped_first")):
+        one.pop("name", None)
+        name = name_of(scene, one)
+        if name is not None:
+            one["name"] = name
+
+
 def _from_moves(data: Data, scene: Scene) -> None:
     """Make everything say what the moves come to, and that nothing is better."""
+    _as_it_was(data, scene)
     _numbers(data, scene)
     _after(data, scene)
     _bounds_met(data, scene)
@@ -442,8 +454,8 @@ _MEASUREMENT: tuple[Following, ...] = (
     _domain_pools, _domains_avoidable, _domain_bounds, _empty_unknown,
 )  # fmt: skip
 _PLAN: tuple[Following, ...] = (
-    _numbers, _after, _from_moves, _bounds_met, _low_bounds, _status, _no_limits, _limits_kept, _no_question,
-    _plan_certificates, _solved_plan, _no_further, _no_stored_plans, _plans_left_out, _first_plans,
+    _as_it_was, _numbers, _after, _from_moves, _bounds_met, _low_bounds, _status, _no_limits, _limits_kept,
+    _no_question, _plan_certificates, _solved_plan, _no_further, _no_stored_plans, _plans_left_out, _first_plans,
     _no_frontier_evidence, _no_arguments, _points_alike, _point_bounds, _no_point_bounds,
 )  # fmt: skip
 _EACH: tuple[Callable[[Data, Data, Scene], None], ...] = (
@@ -470,7 +482,7 @@ _QUEUE = _ANSWER | {follow.__name__: follow for follow in _TOGETHER}
 _BY_SCHEMA: dict[str, dict[str, Following]] = {
     "compass-abs/measure/1": {follow.__name__: follow for follow in _MEASUREMENT},
     "compass-abs/plan/1": {follow.__name__: follow for follow in _PLAN},
-    "compass-abs/admit/1": _ANSWER,
+    "compass-abs/admit/1": _ANSWER | {"_as_it_was": _as_it_was},
     "compass-abs/admit-queue/1": _QUEUE,
     "compass-abs/certificate/1": {follow.__name__: follow for follow in _CERTIFICATE},
     "compass-abs/migration-certificate/1": {follow.__name__: follow for follow in _CERTIFICATE},

@@ -9,6 +9,8 @@ import msgspec
 
 from tests.oracle.forger.judge_blockers import Blocker, stands
 from tests.oracle.forger.judge_plans import ToldMove, ToldStop, judge_names, played
+from tests.oracle.forger.judge_start import judge_start
+from tests.oracle.forger.trees import item
 from tests.oracle.forger.truth import Falsehood, pin, truth
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ def judge_admission(data: Data, scene: Scene, original: Data) -> Iterator[Falseh
     """
     question = msgspec.convert(data, _Question)
     yield from _judge_question(question, scene)
+    yield from judge_start(data, scene)
     job = msgspec.convert(data, _Admission).job
     yield from _judge_verdict(data, job, question, scene, [original])
 
@@ -313,8 +316,9 @@ def judge_queue(data: Data, scene: Scene, original: Data) -> Iterator[Falsehood]
     for at, answer in answers:
         name = str(answer["name"])
         if name in jobs:
-            for lie in _judge_verdict(answer, jobs[name], question, scene, originals):
+            for lie in (*judge_start(answer, scene), *_judge_verdict(answer, jobs[name], question, scene, originals)):
                 yield Falsehood(f"{at}{lie.key}", lie.words, f"{name}: ")
+    yield from judge_start(item(data, "together"), scene)
     yield from _judge_together(told.together, told, question, scene)
 
 

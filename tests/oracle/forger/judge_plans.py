@@ -11,6 +11,7 @@ import msgspec
 from oracle.moves import Move, Stop
 from tests.oracle.brute_moves import play
 from tests.oracle.forger.judge_certificates import judge_certificate, judge_migrations, judge_problem
+from tests.oracle.forger.judge_start import judge_start
 from tests.oracle.forger.truth import Falsehood, only, pin, truth
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def judge_plan(data: Data, scene: Scene) -> Iterator[Falsehood]:
     """Yield what a plan says that is false of a scene."""
     told = msgspec.convert(data, _Plan)
     yield from judge_names(scene, told.protected)
+    yield from judge_start(data, scene)
     if not set(told.weights) <= set(scene.jobs) or min(told.weights.values(), default=0) < 0:
         yield Falsehood("weights", "weight")
     if told.pool is not None and told.pool not in scene.pools:

@@ -93,7 +93,8 @@ def _texts(way: Way, value: str, scene: Scene) -> Iterator[str]:
     names: dict[str, Sequence[str]] = {
         "from": nodes, "to": nodes, "node": nodes, "overcommitted": nodes, "pool": [*scene.pools, "c"],
         "job": [*scene.jobs, *(job.name for job in scene.pending)], "protected": [*scene.jobs, "j9"],
-        "name": [job.name for job in scene.pending], "jobs": [job.name for job in scene.pending],
+        "name": [*(job.name for job in scene.pending), "p0", "p1"], "index": ["0", "1"],
+        "jobs": [job.name for job in scene.pending],
     }  # fmt: skip
     yield from names.get(name, _WORDS.get(name, ()))
     if name in {"reason", "proof", "text"}:

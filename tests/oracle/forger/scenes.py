@@ -28,11 +28,12 @@ Data: TypeAlias = dict[str, object]
 
 @dataclass(frozen=True)
 class Scene:
-    """A world, the NVLink domains of its nodes, and the jobs that wait."""
+    """A world, the NVLink domains of its nodes, the jobs that wait, and whether instances have names."""
 
     world: World
     domains: tuple[str | None, ...] = ()
     pending: tuple[PendingJob, ...] = ()
+    named: bool = False
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -41,7 +42,24 @@ class Scene:
             replace(node, domain=domain)
             for node, domain in zip(found.nodes, self.domains or (None,) * len(found.nodes), strict=True)
         )
-        return replace(found, nodes=nodes, pending=self.pending)
+        calls = {self.world.key(i): self.called(i) for i in range(len(self.world.instances))}
+        jobs = tuple(
+            replace(
+                job,
+                instances=tuple(
+                    replace(one, name=calls[job.name, n].get("name"), index=calls[job.name, n].get("index"))
+                    for n, one in enumerate(job.instances)
+                ),
+            )
+            for job in found.jobs
+        )
+        return replace(found, nodes=nodes, jobs=jobs, pending=self.pending)
+
+    def called(self, i: int) -> dict[str, str]:
+        """Return the name of an instance, if it has one, and its index, which every second one has besides."""
+        if not self.named:
+            return {}
+        return {"name": f"p{i}"} | ({"index": f"{i}"} if i % 2 else {})
 
     @property
     def pools(self) -> list[str]:
@@ -68,7 +86,7 @@ def random_scene(rng: random.Random, *, panels: bool = False) -> Scene:
         PendingJob(name=f"w{i}", instances=instances, gpus_per_instance=gpus, pool=pool)
         for i, (instances, gpus, pool) in enumerate(jobs)
     )
-    return Scene(world, domains, pending)
+    return Scene(world, domains, pending, named=rng.random() < 0.5)
 
 
 def _closed_for_a_time(rng: random.Random) -> World:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
@@ -40,7 +42,15 @@ def _jobs(draw: st.DrawFn, name: str, nodes: list[str]) -> RunningJob:
         gpus=st.one_of(st.integers(1, 8), st.integers(1, 1024)),
         movable=st.booleans(),
     )
-    return RunningJob(name=name, instances=tuple(draw(st.lists(instance, min_size=1, max_size=5))))
+    instances = draw(st.lists(instance, min_size=1, max_size=5))
+    called = [draw(st.lists(NAMES, min_size=len(instances), max_size=len(instances), unique=True)) for _ in range(2)]
+    return RunningJob(
+        name=name,
+        instances=tuple(
+            replace(instance, name=draw(st.sampled_from([None, own])), index=draw(st.sampled_from([None, index])))
+            for instance, own, index in zip(instances, *called, strict=True)
+        ),
+    )
 
 
 @st.composite

@@ -16,7 +16,7 @@ from tests.oracle.snapshots.kubernetes_objects import GPU, Json, cpu_node, left_
 
 EXPECTED = Snapshot.build(
     nodes=[SnapshotNode(name="n0", gpus=8)],
-    jobs=[RunningJob(name="default/web-1", instances=(RunningInstance(node="n0", gpus=1),))],
+    jobs=[RunningJob(name="default/web-1", instances=(RunningInstance(node="n0", gpus=1, name="p0"),))],
 )
 SERVICE: Json = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"containers": 3}}
 

@@ -163,6 +163,69 @@ class TestNumbering:
         assert natural_sorted([long, "1" + long, "8" + long[1:]]) == ["8" + long[1:], long, "1" + long]
 
 
+class TestLastingIndexes:
+    """What a pod shares with the pod that takes its place; names are those of the pods."""
+
+    def called(self, *pods: Json) -> dict[str | None, str | None]:
+        return {one.name: one.index for job in read(node(gpus=64), *pods).jobs for one in job.instances}
+
+    def test_without_an_index(self) -> None:
+        assert self.called(pod("web-1-x7k2p"), pod("web-1-9"), pod("bare", owner=None)) == {
+            "web-1-x7k2p": None,
+            "web-1-9": None,
+            "bare": None,
+        }
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            COMPLETION,
+            "jobset.sigs.k8s.io/job-global-index",
+            "leaderworkerset.sigs.k8s.io/worker-index",
+            "training.kubeflow.org/replica-index",
+            "volcano.sh/task-index",
+            "apps.kubernetes.io/pod-index",
+        ],
+    )
+    def test_labels_and_annotations(self, key: str) -> None:
+        assert self.called(pod("a", labels={key: "0"}), pod("b", annotations={key: "11"})) == {"a": "0", "b": "11"}
+        assert self.called(pod("a", labels={key: "x"})) == {"a": None}
+
+    def test_a_pod_that_lacks_it_takes_nothing_from_others(self) -> None:
+        assert self.called(pod("a", labels={COMPLETION: "7"}), pod("b")) == {"a": "7", "b": None}
+
+    def test_the_ordinal_of_a_stateful_set(self) -> None:
+        owner = ("StatefulSet", "db")
+        assert self.called(pod("db-0", owner=owner), pod("db-12", owner=owner), pod("db-x", owner=owner)) == {
+            "db-0": "0",
+            "db-12": "12",
+            "db-x": None,
+        }
+
+    def test_roles(self) -> None:
+        labels = {TRAINING: "t", "training.kubeflow.org/replica-index": "0"}
+        role = "training.kubeflow.org/replica-type"
+        pods = [pod(name, labels={**labels, role: name}, owner=("PyTorchJob", "t")) for name in ("master", "worker")]
+        assert self.called(*pods) == {"master": "master/0", "worker": "worker/0"}
+
+    def test_the_jobs_of_a_set(self) -> None:
+        labels = {"jobset.sigs.k8s.io/jobset-name": "s", COMPLETION: "0"}
+        pods = [pod(name, labels=labels, owner=("Job", f"s-{name}")) for name in ("a", "b")]
+        assert self.called(*pods) == {"a": "s-a/0", "b": "s-b/0"}
+
+    def test_a_successor_has_the_index_of_the_pod_that_is_being_deleted(self) -> None:
+        labels = {COMPLETION: "0"}
+        old, new = pod("old", labels=labels, deleted=True), pod("new", labels=labels)
+        assert self.called(old) == {"old": "0"}
+        assert self.called(old, new) == {"old": None, "new": "0"}
+
+    def test_an_index_that_two_have_tells_nothing(self) -> None:
+        assert self.called(pod("a", labels={COMPLETION: "0"}), pod("b", labels={COMPLETION: "0"})) == {
+            "a": None,
+            "b": None,
+        }
+
+
 class TestWaiting:
     """A waiting job is instances times GPUs in a pool."""
 

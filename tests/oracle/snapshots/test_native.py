@@ -126,6 +126,18 @@ REFUSALS: list[tuple[object, str]] = [
     ),
     (cluster(jobs=[job(), job()]), "cluster.json: jobs[1].name: the name 'a' is already taken by jobs[0]"),
     (
+        cluster(jobs=[job(instances=[{"node": "n0", "name": "x"}, {"node": "n0"}, {"node": "n0", "name": "x"}])]),
+        "cluster.json: jobs[0].instances[2].name: the name 'x' is already taken by instances[0]",
+    ),
+    (
+        cluster(jobs=[job(instances=[{"node": "n0", "index": "1"}, {"node": "n0", "index": "1"}])]),
+        "cluster.json: jobs[0].instances[1].index: the index '1' is already taken by instances[0]",
+    ),
+    (
+        cluster(jobs=[job(instances=[{"node": "n0", "name": ""}])]),
+        "cluster.json: jobs[0].instances[0].name: expected the name of an instance, got an empty text",
+    ),
+    (
         cluster(pending=[{"name": "p", "gpus_per_instance": gpus} for gpus in (2, 4)]),
         "cluster.json: pending[1].name: the name 'p' is already taken by pending[0]",
     ),
