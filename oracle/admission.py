@@ -192,12 +192,14 @@ def admit(
     UnknownJobError
         A protected name stands for nothing that runs.
     UnknownPoolError
-        No node is in `pool`.
+        No node is in `pool`, and no job of the snapshot waits for it.
     ValueError
         `moves` is no such mode, or `max_per_job_at_once` is below 1.
     """
     question = Question.of(moves, protected, max_per_job_at_once)
-    check_pool(pool, snapshot)
+    # A job may wait for a pool that has no node any more: it cannot start, and to ask about it is no slip.
+    if all(job.pool != pool for job in snapshot.pending):
+        check_pool(pool, snapshot)
     return admission_of(snapshot, AskedJob(instances, gpus, pool), question, Deadline(time_limit))
 
 

@@ -28,7 +28,7 @@ MOVING = {
     (
         "--protect",
         "nobody",
-    ): "no running job, namespace or instance (job:number) is named 'nobody'; it cannot be protected"
+    ): "no running job, namespace or instance (job:number, job:name) is named 'nobody'; it cannot be protected"
 }
 WEIGHT = {("--weight", "nobody=3"): "no running job is named 'nobody'; it cannot be given a weight"}
 

@@ -152,7 +152,9 @@ def test_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trace.csv").write_text(as_csv(JOBS))
     assert main(["sweep", "trace.csv", "--schedulers", "gfs,exact", "--out", "venus", "--processes", "1"]) == 0
-    (code,) = re.findall(r"```python\n(.*?)```\n", (DOCS / "simulation.md").read_text("utf-8"), re.DOTALL)
+    (code,) = re.findall(
+        r"(?<!of yours -->\n)```python\n(.*?)```\n", (DOCS / "simulation.md").read_text("utf-8"), re.DOTALL
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "exact" in done.stdout
