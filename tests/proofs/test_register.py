@@ -22,6 +22,7 @@ from proofs.register import REGISTER
 from proofs.smt import DisagreementError, prove
 from proofs.smtlib import Lemma
 from proofs.terms import variable
+from tests.processes import ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -390,9 +391,10 @@ cli.PROGRAM.enter()
 """
 
 
+@pytest.mark.signals
 def test_the_process_ends_with_what_is_settled() -> None:
     command = [sys.executable, "-c", STUCK]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "stuck\n"
         process.send_signal(signal.SIGINT)
