@@ -12,8 +12,8 @@ from compass_core import Job
 from proofs.conformance import Promise, check_scheduler
 
 
-class FirstFitDecreasing:
-    """Repacks all at every event. `compass-sim run --schedulers your_own_scheduler:FirstFitDecreasing` replays it."""
+class Repacking:
+    """Repacks all at every event. `compass-sim run --schedulers your_own_scheduler:Repacking` replays it."""
 
     def reset(self, nodes: int) -> None:
         """Begin anew with so many idle nodes of 8 GPUs."""
@@ -52,7 +52,7 @@ if __name__ == "__main__":
         ("never an avoidable partial node", Promise(avoidable_nodes=0, without_wcc=True)),
         ("none under WCC, and admits all that fits", Promise(avoidable_nodes=0, admits_all_that_fits=True)),
     ):
-        report = check_scheduler(FirstFitDecreasing(), promise)
+        report = check_scheduler(Repacking(), promise)
         for found in report.failures:
             print(f"{words}: BROKEN on {found.nodes} nodes by {found.events}")
             print(f"  at event {found.broken.at + 1}: {found.broken.detail}")

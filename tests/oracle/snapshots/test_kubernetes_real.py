@@ -50,7 +50,10 @@ class TestOpenPai:
         ]
         (job,) = snapshot.jobs
         assert job.name.startswith("default/f1up4zk9ehfpjx2z")
-        assert job.instances == (RunningInstance(node="test_node_1", gpus=1, movable=job.instances[0].movable),)
+        (one,) = job.instances
+        assert one == RunningInstance(node="test_node_1", gpus=1, movable=one.movable, name=one.name)
+        assert one.name is not None
+        assert one.name.endswith("-taskrole-28")
         assert left_out(snapshot) == {
             why.PODS_WITHOUT_GPUS: ("default/log-manager-ds-nxm2k",),
             why.PODS_WITHOUT_SPEC: ("default/end-to-end-test-deployment-6d865cf95c-tm68r",),
