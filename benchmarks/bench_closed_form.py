@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import PatternModel
 from oracle.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
 from oracle.exact import inherent_partial_nodes, solve_pool
 from oracle.node_classes import NodeClass
-from oracle.pattern_model import PatternModel
 from oracle.reductions import uniform_problem
-from oracle.solver import solve_integers
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
@@ -35,7 +35,7 @@ by_workload = pytest.mark.parametrize("name", WORKLOADS)
 
 def by_pattern_model(problem: PackingProblem) -> int:
     model = PatternModel(problem)
-    answer = solve_integers(model.program(NodeClass.is_partial))
+    answer = solve_by_cp_sat(model.program(NodeClass.is_partial))
     return sum(answer.values[i] for i, _ in model.counting_where(NodeClass.is_partial))
 
 

@@ -14,19 +14,18 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from benchmarks import highs
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import pairs_program
 from oracle.certificate import Status
 from oracle.frontier import frontier
 from oracle.migration import fewest_migrations
 from oracle.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
 from oracle.relocation import plan_relocations
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline, Outcome, solve_integers
-from oracle.transport.model import columns_of
-from oracle.transport.relaxation import program
+from oracle.solver import Deadline, Outcome
 
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark
@@ -131,14 +130,8 @@ def bench_verify(benchmark: Benchmark) -> None:
 
 def by_cp_sat(asked: Program, seconds: float) -> tuple[int | None, float]:
     started = time.perf_counter()
-    answer = solve_integers(asked, Deadline(seconds))
+    answer = solve_by_cp_sat(asked, Deadline(seconds))
     return answer.bound if answer.outcome is Outcome.OPTIMAL else None, time.perf_counter() - started
-
-
-def plain(placed: PlacedProblem, limit: int) -> Program:
-    """Return the whole model."""
-    columns = columns_of(placed)
-    return program(columns, np.arange(len(columns.after)), limit)
 
 
 def timed(problem: PlacedProblem) -> tuple[MigrationOptimum, float]:
@@ -171,7 +164,7 @@ def main() -> None:
     for (nodes, demands, placed), pools, results in zip(clusters, made, runs, strict=True):
         assert all(found.certificate.holds() for found, _ in results)
         (first, ours), times = results[0], [seconds for _, seconds in results]
-        asked = plain(pools[0], first.partial_nodes)
+        asked = pairs_program(pools[0], first.partial_nodes)
         before = sum(group.nodes for group in pools[0].current if 0 < sum(group.pattern) < 8)
         print(
             f"| {nodes:,} | {demands} | {placed} | {before:,} → {first.partial_nodes:,} | {first.migrations:,} "

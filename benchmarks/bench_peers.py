@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 import pytest
 
 from benchmarks import highs
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import PatternModel
 from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
 from oracle.node_classes import NodeClass, PackingProblem
-from oracle.pattern_model import PatternModel
-from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
+from oracle.solver import Deadline, Outcome, Program, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +158,7 @@ def timed(method: Callable[[], int | None]) -> Run:
 
 def cp_sat(asked: Program, seconds: float) -> Run:
     started = time.perf_counter()
-    answer = solve_integers(asked, Deadline(seconds))
+    answer = solve_by_cp_sat(asked, Deadline(seconds))
     return Run(answer.bound if answer.outcome is Outcome.OPTIMAL else None, time.perf_counter() - started)
 
 
@@ -195,7 +196,7 @@ def bench_closed_form(benchmark: Benchmark, demands: str, nodes: int) -> None:
 @pytest.mark.parametrize("model", [by_patterns, by_arcs])
 def bench_models(benchmark: Benchmark, model: Callable[[Sequence[int], int], Program], nodes: int) -> None:
     counts = workload(nodes, "awkward")
-    answer = benchmark(lambda: solve_integers(model(counts, nodes)))
+    answer = benchmark(lambda: solve_by_cp_sat(model(counts, nodes)))
     assert answer.bound == fewest_partial_nodes(counts)
 
 
@@ -203,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--limit", type=float, default=10, metavar="SECONDS", help="for each integer program")
     options = parser.parse_args()
-    solve_integers(by_patterns(workload(20, "awkward"), 20))  # the first solve loads OR-Tools
+    solve_by_cp_sat(by_patterns(workload(20, "awkward"), 20))  # the first solve loads OR-Tools
     print("| nodes | demands | instances | method | times the closed form | partial nodes above Φ* | time |")
     print("|--:|---|--:|---|--:|--:|--:|")
     for nodes in SIZES:

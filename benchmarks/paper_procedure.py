@@ -23,12 +23,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, TypeAlias
 
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import PatternModel
 from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
-from oracle.combining import Reading, paper_procedure
 from oracle.node_classes import NodeClass
-from oracle.pattern_model import PatternModel
 from oracle.reductions import uniform_problem
-from oracle.solver import solve_integers
+from proofs.combining import Reading, paper_procedure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -294,7 +294,7 @@ def header(*cells: str, words: int) -> str:
 
 def by_pattern_model(counts: Counts) -> int:
     model = PatternModel(uniform_problem(counts))
-    answer = solve_integers(model.program(NodeClass.is_partial))
+    answer = solve_by_cp_sat(model.program(NodeClass.is_partial))
     return sum(answer.values[i] for i, _ in model.counting_where(NodeClass.is_partial))
 
 

@@ -15,17 +15,17 @@ from oracle import interruption
 from oracle.certificate import Status
 from oracle.measurement import check_pool
 from oracle.moves import MoveMode, MoveOrder, protect, with_names
+from oracle.naming import name_changes
 from oracle.node_classes import contents_after, contents_by_pool
 from oracle.ordering import NoOrderError
 from oracle.plans.identity import at_start, start_to_json
 from oracle.replay import Occupancy, replay
 from oracle.rooms.blockers import Waiting, find_blockers, free_gpus
 from oracle.rooms.evidence import RoomEvidence
-from oracle.rooms.making_room import count_fitting, make_room, relocations
-from oracle.rooms.model import groups_of
 from oracle.rooms.question import AskedJob, Question
-from oracle.sequencing.live_moves import NamedNodes, park_instead_of_stopping
-from oracle.sequencing.live_search import Holding, LiveSpace, RoomFor, search_live
+from oracle.rooms.room import count_fitting, make_room, open_nodes
+from oracle.sequencing.live_moves import live_sequence
+from oracle.sequencing.reach import room_for, shortest_live
 from oracle.sequencing.rematching import order_interchangeably
 from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline, Outcome
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from oracle.moves import Move, Stop
     from oracle.node_classes import NodeContent
     from oracle.rooms.blockers import Blocker
-    from oracle.rooms.making_room import Room
+    from oracle.rooms.room import Room
     from oracle.snapshots.model import RunningJob, Snapshot
 
-SCHEMA = "compass-abs/admit/1"
+_ALL_TRIED = "all placements that such moves reach were tried"
+
+SCHEMA = "compass-abs/admit/2"
 
 # What proves that a job cannot start where too few GPUs are free.
 PROOF_BY_TOTAL = "total of free GPUs"
@@ -279,8 +281,8 @@ class _PoolCase:
         self._limit = request.question.max_per_job_at_once
         self._contents = contents
         self._waiting = waiting
-        self._groups = groups_of(contents)
-        self._fit_now = count_fitting(self._groups, waiting.gpus)
+        self._nodes = open_nodes(contents)
+        self._fit_now = count_fitting(self._nodes, waiting.gpus)
 
     @property
     def is_ready(self) -> bool:
@@ -294,10 +296,8 @@ class _PoolCase:
     def answer(self) -> Admission:
         """Return the admission if there is no room without a move."""
         waiting = self._waiting
-        room = make_room(self._groups, waiting.instances, waiting.gpus, self._deadline)
-        wanted = waiting.instances, waiting.gpus
-        evidence = RoomEvidence.of(waiting.pool, self._groups, wanted, room, self._deadline)
-        return replace(self._by_moves(room), evidence=(evidence,))
+        room = make_room(self._nodes, waiting.instances, waiting.gpus, self._deadline)
+        return replace(self._by_moves(room), evidence=(RoomEvidence(pool=waiting.pool, argument=room.weights),))
 
     def _by_moves(self, room: Room) -> Admission:
         waiting = self._waiting
@@ -306,46 +306,34 @@ class _PoolCase:
         if room.changes is None:
             ended = "the search was interrupted" if interruption.is_requested() else "time ran out"
             return self._unknown(f"{ended} before it was known whether any moves make room in pool {waiting.pool}")
-        moves, _ = relocations(self._snapshot, self._groups, room.changes)
+        moves = name_changes(self._snapshot, self._contents, room.changes).moves
         bound = max(1, room.lower_bound)
         if self._request.question.mode is MoveMode.LIVE:
             return self._live(moves, bound, room.proof)
         try:
-            order = order_interchangeably(
-                self._snapshot, moves, max_per_job_at_once=self._limit, deadline=self._deadline
-            )
+            order = order_interchangeably(self._snapshot, moves, max_per_job_at_once=self._limit)
         except NoOrderError as error:
             return self._unknown(f"{len(moves)} moves make room in pool {waiting.pool}, but {error}", bound)
         return self._after(order, bound, room.proof)
 
     def _live(self, relocated: Sequence[Move], bound: int, proof: str) -> Admission:
-        order = order_interchangeably(self._snapshot, relocated, deadline=self._deadline)
-        known = order.moves if order.live else park_instead_of_stopping(order, Occupancy(self._snapshot))
-        if known is not None and len(known) <= bound:
-            return self._after(self._in_steps(known), bound, proof)
-        space = LiveSpace()
-        search = search_live(
-            space,
-            space.state(Holding.of(content) for content in self._contents if content.takes_instances),
-            RoomFor(self._waiting.instances, self._waiting.gpus),
-            lower_bound=bound,
-            upper_bound=None if known is None else len(known),
-            deadline=self._deadline,
-        )
-        if search.hops is not None:
-            known = NamedNodes(self._snapshot, self._waiting.pool).carry_out(search.hops)
-        if known is not None:
-            return self._after(self._in_steps(known), search.lower_bound, "search over live moves")
-        pool, stopping = self._waiting.pool, f"{len(relocated)} moves make room if instances may be stopped first"
-        if search.exhausted:
-            reason = f"no moves into free space make room in pool {pool}; {stopping}"
-            tried = f"all {len(search.reached)} placements that such moves reach were tried"
+        moves = live_sequence(self._snapshot, relocated)
+        if moves is not None and len(moves) <= bound:
+            return self._after(self._in_steps(moves), bound, proof)
+        goal = room_for(self._waiting.instances, self._waiting.gpus)
+        reached = shortest_live(self._snapshot, self._contents, goal) if self._deadline.is_open() else None
+        if reached is not None and 1 in reached:
+            return self._after(self._in_steps(reached[1]), len(reached[1]), _ALL_TRIED)
+        if reached is not None:
+            reason = f"no moves into free space make room in pool {self._waiting.pool}; {len(relocated)} moves make"
             # What lifting a restriction would do is known for moves that may stop instances only.
-            return self._cannot(reason, tried, deadline=None)
+            return self._cannot(f"{reason} room if instances may be stopped first", _ALL_TRIED, deadline=None)
+        if moves is not None:
+            return self._after(self._in_steps(moves), bound, proof)
         return self._unknown(
-            f"no sequence of moves into free space that makes room in pool {pool} was found, nor shown not to exist; "
-            f"{stopping}",
-            search.lower_bound,
+            f"no sequence of moves into free space that makes room in pool {self._waiting.pool} was found, nor shown "
+            f"not to exist; {len(relocated)} moves make room if instances may be stopped first",
+            bound,
         )
 
     def _in_steps(self, sequence: Sequence[Move]) -> MoveOrder:
@@ -373,7 +361,7 @@ class _PoolCase:
         """Return why it does not fit whatever is moved, and the proof."""
         waiting, free = self._waiting, free_gpus(self._contents)
         short = free < waiting.instances * waiting.gpus
-        return reason_not_to_fit(waiting, free, room.most or 0), PROOF_BY_TOTAL if short else room.proof
+        return reason_not_to_fit(waiting, free, room.most), PROOF_BY_TOTAL if short else room.proof
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
         blockers = find_blockers(self._snapshot, self._contents, self._waiting, deadline)

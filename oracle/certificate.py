@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from oracle.bounds import Argument, LoadBound, SolverProof, load_bound, tree_bound
 from oracle.evidence import CertificateError, Evidence, Status
 from oracle.node_classes import LEAVING, Packing, PackingProblem, count_partial
+from oracle.optimum.load_bound import LoadBound, load_bound
+from oracle.optimum.model import Pool
+from oracle.optimum.weights import Branch, Proof, SolverProof, Weights
 from oracle.reductions import Reductions, reductions_bound
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "CertificateError", "Status", "check_packing", "check_problem"]
 
 
+Argument: TypeAlias = LoadBound | Reductions | Weights | Branch | SolverProof
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate(Evidence[Argument | Reductions]):
+class Certificate(Evidence[Argument]):
     """Why a packing problem needs at least `lower_bound` and at most `partial_nodes` partial nodes.
 
     Attributes
@@ -47,10 +52,10 @@ class Certificate(Evidence[Argument | Reductions]):
     packing: Packing
     partial_nodes: int
     lower_bound: int
-    argument: Argument | Reductions
+    argument: Argument
     status: Status
 
-    SCHEMA: ClassVar[str] = "compass-abs/certificate/1"
+    SCHEMA: ClassVar[str] = "compass-abs/certificate/2"
 
     def _attained(self) -> int:
         check_problem(self.problem)
@@ -68,7 +73,7 @@ class Certificate(Evidence[Argument | Reductions]):
             return load_bound(self.problem)
         if isinstance(argument, Reductions):
             return reductions_bound(self.problem, argument)
-        return tree_bound(self.problem, argument)
+        return Proof(Pool.unplaced(self.problem), argument).partial_nodes()
 
 
 def check_problem(problem: PackingProblem) -> None:

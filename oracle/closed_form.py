@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from oracle.bounds import ArgumentError, Weights
+from oracle.optimum.weights import ArgumentError, Weights
 from oracle.reductions import GPUS, Reductions, Remainder, reduce_fully, reductions_bound, uniform_problem
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def _argument(removals: tuple[Removal, ...], rest: Counts) -> Reductions:
     denominator, numerators = _weights(rest)
     numerators |= {6: denominator, 7: denominator}
     demands = tuple(numerators.get(gpus, 0) for gpus in range(GPUS, 0, -1) if rest[gpus - 1])
-    return Reductions(removals, Weights(denominator, demands))
+    return Reductions(removals, Weights(denominator, 0, demands))
 
 
 def _weights(rest: Counts) -> tuple[int, dict[int, int]]:

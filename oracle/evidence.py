@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.bounds import ArgumentError, SolverProof
+from oracle.optimum.weights import ArgumentError, SolverProof
 from oracle.snapshots.model import MAX_NODES, shown
 
 if TYPE_CHECKING:

@@ -1,33 +1,35 @@
 """Φ*: the fewest partial nodes a pool can have, exactly, with a certificate (theory §4).
 
 Cheap things come first. Pools of 8-GPU nodes on which everything may move have a closed form. A greedy packing that
-meets the load bound settles most others without a solver; dual weights settle most of the rest; CP-SAT is asked only
+meets the load bound settles most others without a solver; dual weights settle most of the rest; a solver is asked only
 for what is left, and a branch tree then turns its answer into a proof that needs no trust.
 """
 
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compass_core.errors import CompassError
-from oracle.bounds import Argument, LoadBound, SolverProof, load_bound
-from oracle.branching import find_tree, root_weights
-from oracle.certificate import Certificate, CertificateError, Status, check_packing
+from oracle.certificate import Argument, Certificate, CertificateError, Status, check_packing
 from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
 from oracle.greedy import greedy_packing
 from oracle.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
-from oracle.pattern_model import OutOfTimeError, PatternModel
+from oracle.optimum.load_bound import LoadBound, load_bound
+from oracle.optimum.model import Model, Pool
+from oracle.optimum.proving import Prover, Question
+from oracle.optimum.weights import NEVER, SolverProof
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 from oracle.solver import Deadline, Outcome, Row, SolverError, solve_integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.node_classes import Packing
+    from oracle.node_classes import Packing, Pattern
     from oracle.solver import IntegerAnswer
 
 
@@ -40,6 +42,9 @@ _MAX_INSTANCES = 10**9
 # GPUs free on a node up to which the emptiest optimal packing is looked for. It only says what else could be gained; on
 # nodes of hundreds of GPUs (devices that are shared out) its model takes longer to make than everything else.
 _EMPTIEST_UP_TO = 128
+
+
+_PARTIAL_NODES = Question()
 
 
 class InfeasibleError(CompassError):
@@ -208,10 +213,7 @@ def solve_pool(
     for step in (search.use_weights, search.use_integers, search.use_tree):
         if search.is_settled() or not deadline.is_open():
             break
-        try:
-            step()
-        except OutOfTimeError:
-            break
+        step()
     certificate = search.certificate()
     status = Status.UNKNOWN
     if certificate.status is Status.OPTIMAL and prefer_empty:
@@ -257,17 +259,12 @@ class _Search:
         self._lower: int = load_bound(problem)
         self._argument: Argument = LoadBound()
         self._claim = SolverProof("", 0)
+        self._pool = Pool.unplaced(problem)
 
     @cached_property
-    def model(self) -> PatternModel:
-        """The problem as a linear program, made when first needed.
-
-        Raises
-        ------
-        OutOfTimeError
-            The deadline passed meanwhile.
-        """
-        return PatternModel(self.problem, deadline=self._deadline)
+    def model(self) -> Model:
+        """The problem as a program, made when first needed."""
+        return Model([self._pool])
 
     @property
     def _upper(self) -> int | None:
@@ -278,19 +275,20 @@ class _Search:
         return self._lower == self._upper
 
     def use_weights(self) -> None:
-        """Improve the lower bound by dual weights."""
+        """Improve the lower bound by weights."""
         unreachable = sum(self.problem.nodes) + 1
-        found = root_weights(self.model, unreachable if self._upper is None else self._upper, self._deadline)
-        if found is not None and found[0] > self._lower:
+        wanted = unreachable if self._upper is None else self._upper
+        found = Prover(self._pool, self.model).weights(_PARTIAL_NODES, wanted, self._deadline)
+        if found is not None and self._lower < found[0] < NEVER:
             self._lower, self._argument = found
 
     def use_integers(self) -> None:
-        """Let CP-SAT look for a better packing than the one known, and take its claim about what is best."""
+        """Let a solver look for a better packing than the one known, and take its claim about what is best."""
         better = None if self._upper is None else self._upper - 1
-        goal = Row(self._lower, better, self.model.counting_where(NodeClass.is_partial))
-        answer = solve_integers(self.model.program(NodeClass.is_partial, [goal]), self._deadline)
+        goal = Row(self._lower, better, self.model.partial)
+        answer = solve_integers(self.model.program(self.model.partial, [goal]), self._deadline)
         if answer.values:
-            self._packing = _decoded(self.model, answer)
+            self._packing = self.decoded(answer)
         elif answer.outcome is Outcome.INFEASIBLE and self._packing is None:
             raise InfeasibleError("the instances do not fit on the nodes, however they are placed")
         if answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE} and self._upper is not None:
@@ -301,7 +299,7 @@ class _Search:
     def use_tree(self) -> None:
         """Prove what the solver claims."""
         if self._claim.claim > self._lower:
-            tree = find_tree(self.model, self._claim.claim, self._deadline)
+            tree = Prover(self._pool, self.model).tree(_PARTIAL_NODES, self._claim.claim, self._deadline)
             if tree is not None:
                 self._lower, self._argument = self._claim.claim, tree
 
@@ -321,14 +319,24 @@ class _Search:
             status=Status.OPTIMAL if lower == self._upper else Status.UNKNOWN,
         )
 
+    def decoded(self, answer: IntegerAnswer) -> Packing:
+        """Return the packing that a solver found.
 
-def _decoded(model: PatternModel, answer: IntegerAnswer) -> Packing:
-    packed = model.decode(answer.values)
-    try:
-        check_packing(model.problem, packed)
-    except CertificateError as error:
-        raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
-    return packed
+        Raises
+        ------
+        SolverError
+            It is none.
+        """
+        index = {kind: c for c, kind in enumerate(self.problem.classes)}
+        packed: Counter[tuple[int, Pattern]] = Counter()
+        for change, nodes in self.model.decode(answer.values)[0].items():
+            packed[index[change.kind.node_class], change.after] += nodes
+        found = packing(packed)
+        try:
+            check_packing(self.problem, found)
+        except CertificateError as error:
+            raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
+        return found
 
 
 def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadline) -> tuple[Certificate, Status]:
@@ -340,21 +348,14 @@ def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadli
         return certificate, Status.OPTIMAL
     if not deadline.is_open() or any(kind.room > _EMPTIEST_UP_TO for kind in problem.classes):
         return certificate, Status.UNKNOWN
-    try:
-        model = search.model
-    except OutOfTimeError:
-        return certificate, Status.UNKNOWN
-    optimal = Row(None, certificate.partial_nodes, model.counting_where(NodeClass.is_partial))
-    emptier = Row(usable - most, usable - empty - 1, model.counting_where(_in_use))
-    answer = solve_integers(model.program(_in_use, [optimal, emptier]), deadline)
+    in_use = (*search.model.partial, *search.model.full)
+    optimal = Row(None, certificate.partial_nodes, search.model.partial)
+    emptier = Row(usable - most, usable - empty - 1, in_use)
+    answer = solve_integers(search.model.program(in_use, [optimal, emptier]), deadline)
     if answer.values:
-        certificate = replace(certificate, packing=_decoded(model, answer))
+        certificate = replace(certificate, packing=search.decoded(answer))
     settled = answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
     return certificate, Status.OPTIMAL if settled else Status.UNKNOWN
-
-
-def _in_use(kind: NodeClass, load: int) -> bool:
-    return kind.is_partial(load) or kind.is_full(load)
 
 
 def _most_empty_by_room(problem: PackingProblem) -> int:

@@ -13,10 +13,9 @@ from oracle.solver import Deadline
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.migration_certificate import MigrationCertificate
+    from oracle.migration_certificate import MigrationArgument, MigrationCertificate
     from oracle.node_classes import PlacedProblem
-    from oracle.transport.bounds import MigrationArgument
-    from oracle.transport.search import PlanSearch
+    from oracle.optimum.search import PlanSearch
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,15 @@ says how many nodes change from which pattern to which (`oracle.relocation` choo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from oracle.branching import root_weights
-from oracle.certificate import Certificate, Status
 from oracle.exact import InfeasibleError, UndecidedError, solve_pool
-from oracle.node_classes import count_partial
-from oracle.pattern_model import PatternModel
+from oracle.optimum.search import PlanSearch
 from oracle.solver import Deadline
-from oracle.transport.search import PlanSearch
 
 if TYPE_CHECKING:
+    from oracle.certificate import Certificate, Status
     from oracle.migration_certificate import Changes, MigrationCertificate
     from oracle.node_classes import Packing, PlacedProblem
 
@@ -74,8 +71,7 @@ def fewest_migrations(
 ) -> MigrationOptimum:
     """Return a plan with the fewest migrations that leaves at most so many partial nodes.
 
-    Without a time limit the result is deterministic. Its status is then OPTIMAL, unless nodes have so many patterns
-    that they are not all listed (`oracle.transport.model`).
+    Without a time limit the result is deterministic and its status OPTIMAL.
 
     Parameters
     ----------
@@ -107,9 +103,6 @@ def start_search(
 ) -> tuple[PlanSearch, Certificate]:
     """Return a search that knows a plan within the limit (None for Φ*), and what is known about Φ*.
 
-    What is sought for few migrations serves Φ* as well: where bounds say that so few partial nodes may do, a plan that
-    has them is most often found faster than CP-SAT finds a packing.
-
     Raises
     ------
     InfeasibleError
@@ -119,47 +112,11 @@ def start_search(
     SolverError
         A solver returned nonsense.
     """
-    inherent = _without_integers(placed, deadline)
-    if max_partial_nodes is not None and max_partial_nodes >= inherent.partial_nodes:
-        return PlanSearch(placed, [inherent.packing], deadline), inherent
-    search = PlanSearch(placed, [inherent.packing], deadline)
-    limit = inherent.lower_bound if max_partial_nodes is None else max_partial_nodes
-    if inherent.lower_bound <= limit < inherent.partial_nodes and deadline.is_open():
-        found = search.reach(limit)
-        if found is not None:
-            return search, _with_packing(inherent, found.packing)
-        inherent = _inherent(placed, inherent.packing, deadline)
-        search = PlanSearch(placed, [inherent.packing], deadline)
+    solved = solve_pool(placed.problem, start=placed.current, time_limit=deadline.seconds_left, prefer_empty=False)
+    inherent = solved.certificate
     if max_partial_nodes is not None and max_partial_nodes < inherent.partial_nodes:
         _refuse(inherent, max_partial_nodes)
-    return search, inherent
-
-
-def _without_integers(placed: PlacedProblem, deadline: Deadline) -> Certificate:
-    """Return what greedy packing, the present one, the load bound and dual weights say about Φ*."""
-    problem = placed.problem
-    known = solve_pool(problem, start=placed.current, time_limit=0, prefer_empty=False).certificate
-    if known.status is Status.OPTIMAL or not deadline.is_open():
-        return known
-    proved = root_weights(PatternModel(problem), known.partial_nodes, deadline)
-    if proved is None or proved[0] <= known.lower_bound:
-        return known
-    return _settled(replace(known, lower_bound=proved[0], argument=proved[1]))
-
-
-def _inherent(placed: PlacedProblem, packed: Packing, deadline: Deadline) -> Certificate:
-    solved = solve_pool(placed.problem, start=packed, time_limit=deadline.seconds_left, prefer_empty=False)
-    return solved.certificate
-
-
-def _with_packing(inherent: Certificate, packed: Packing) -> Certificate:
-    """Return what is known about Φ* with a better packing."""
-    return _settled(replace(inherent, packing=packed, partial_nodes=count_partial(inherent.problem, packed)))
-
-
-def _settled(known: Certificate) -> Certificate:
-    meet = known.lower_bound == known.partial_nodes
-    return replace(known, status=Status.OPTIMAL if meet else Status.UNKNOWN)
+    return PlanSearch(placed, [inherent.packing], deadline), inherent
 
 
 def _refuse(inherent: Certificate, limit: int) -> NoReturn:

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from oracle.bounds import SolverProof
 from oracle.certificate import check_packing, check_problem
 from oracle.evidence import CertificateError, Evidence, Status
 from oracle.node_classes import Packing, PackingProblem, Pattern, PlacedProblem, count_partial, packing
-from oracle.transport.bounds import MigrationArgument, migration_bound
+from oracle.optimum.model import Change, NodeKind, Pool
+from oracle.optimum.weights import Branch, Proof, SolverProof, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+MigrationArgument: TypeAlias = Weights | Branch | SolverProof
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -119,12 +122,20 @@ class MigrationCertificate(Evidence[MigrationArgument]):
     argument: MigrationArgument
     status: Status
 
-    SCHEMA: ClassVar[str] = "compass-abs/migration-certificate/1"
+    SCHEMA: ClassVar[str] = "compass-abs/migration-certificate/2"
 
     @property
     def packing(self) -> Packing:
         """What every node holds after the plan."""
         return packing_after(self.present, self.changes)
+
+    def by_kind(self) -> Counter[Change]:
+        """Return how many nodes change in which way, by kind of node."""
+        counted: Counter[Change] = Counter()
+        for change in self.changes:
+            kind = NodeKind(self.problem.classes[change.node_class], change.before)
+            counted[Change(kind, change.after)] += change.nodes
+        return counted
 
     def _attained(self) -> int:
         check_problem(self.problem)
@@ -145,4 +156,5 @@ class MigrationCertificate(Evidence[MigrationArgument]):
         argument = self.argument
         if isinstance(argument, SolverProof):
             return argument.claim
-        return migration_bound(PlacedProblem(self.problem, self.present), self.max_partial_nodes, argument)
+        pool = Pool.of(PlacedProblem(self.problem, self.present))
+        return Proof(pool, argument).arrivals(self.max_partial_nodes)

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from compass_core.errors import CompassError, UnknownJobError
-from oracle.certificate import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,16 +146,10 @@ class MoveOrder:
         Sorted by step. An instance moves once, unless it is parked on the way.
     stops
         Instances stopped before their destination is free, sorted; none if every move goes into free space.
-    stops_lower_bound
-        However these relocations are ordered, at least so many instances have to stop first.
-    steps_lower_bound
-        With so few stops, no order has fewer steps than this.
     """
 
     moves: tuple[Move, ...] = ()
     stops: tuple[Stop, ...] = ()
-    stops_lower_bound: int = 0
-    steps_lower_bound: int = 0
 
     @property
     def live(self) -> bool:
@@ -167,17 +160,6 @@ class MoveOrder:
     def steps(self) -> int:
         """Number of steps."""
         return max((move.step for move in self.moves), default=0)
-
-    @property
-    def stops_status(self) -> Status:
-        """OPTIMAL if no order of these relocations stops fewer instances."""
-        return Status.OPTIMAL if self.stops_lower_bound == len(self.stops) else Status.UNKNOWN
-
-    @property
-    def steps_status(self) -> Status:
-        """OPTIMAL if the stops are fewest and no order with so few of them has fewer steps."""
-        settled = self.stops_status is Status.OPTIMAL and self.steps_lower_bound == self.steps
-        return Status.OPTIMAL if settled else Status.UNKNOWN
 
 
 MoveOrStop = TypeVar("MoveOrStop", Move, Stop)

@@ -1,4 +1,4 @@
-"""An order of moves in which no node is ever over-booked: fewest stops first, then fewest steps.
+"""An order of moves in which no node is ever over-booked, with few stops and few steps.
 
 The relocations are given; which instances move, and where to, is settled elsewhere. With checkpoint and restart every
 set of relocations that fits in the end has an order; if it has one without stops, all its moves are live.
@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 
 from oracle.moves import Move, MoveError, MoveOrder, Stop
 from oracle.replay import Occupancy, replay
-from oracle.sequencing.move_problem import Event, MoveProblem, NoOrderError
-from oracle.sequencing.step_search import MAX_EXACT_MOVES, search_steps, steps_bound
-from oracle.sequencing.stopping import MoveSequence, find_sequence
+from oracle.sequencing.move_problem import MoveProblem, NoOrderError
+from oracle.sequencing.stopping import find_sequence
 from oracle.sequencing.timetable import Timetable
-from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.moves import Relocated
     from oracle.replay import Key
+    from oracle.sequencing.move_problem import Event
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["NoOrderError", "order_moves"]
@@ -33,12 +32,11 @@ def order_moves(
     relocations: Iterable[Relocated],
     *,
     max_per_job_at_once: int | None = None,
-    time_limit: float | None = None,
 ) -> MoveOrder:
     """Return the relocations as moves in steps, replayed on the snapshot.
 
-    The stops are fewest and the steps, with so few stops, fewest where the result's bounds say so: always for stops
-    if the moves that wait for one another in cycles are few, and for steps if all moves are few.
+    Safe moves come first; an instance is stopped only where nothing else can move. So few stop, not always the fewest
+    that some order has.
 
     Parameters
     ----------
@@ -48,28 +46,24 @@ def order_moves(
         Which instance goes where; each instance once.
     max_per_job_at_once
         At most so many instances of one job may be stopped or moving at a time; None for any number.
-    time_limit
-        Seconds after which nothing more is proved; None for as long as it takes. An order is returned all the same.
 
     Raises
     ------
     MoveError
         A relocation is impossible in itself, or a node would end over-booked.
     NoOrderError
-        `max_per_job_at_once` rules out every order, or every one that was found.
+        `max_per_job_at_once` rules out every order that was tried.
     ValueError
         `max_per_job_at_once` is below 1.
     """
     if max_per_job_at_once is not None and max_per_job_at_once < 1:
         raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {max_per_job_at_once}")
-    deadline = Deadline(time_limit)
     transfers = _Transfers(snapshot, relocations)
-    sequence = find_sequence(transfers.problem, limit=max_per_job_at_once, deadline=deadline)
-    if max_per_job_at_once is not None and sequence.stopped:
-        order = transfers.one_after_another(sequence, max_per_job_at_once)
+    events = find_sequence(transfers.problem, limit=max_per_job_at_once)
+    if max_per_job_at_once is not None and _stopped(events):
+        order = transfers.one_after_another(events, max_per_job_at_once)
     else:
-        order = transfers.side_by_side(sequence, max_per_job_at_once)
-        order = transfers.with_fewest_steps(order, max_per_job_at_once, deadline)
+        order = transfers.side_by_side(events, max_per_job_at_once)
     replay(snapshot, order.moves, order.stops, max_per_job_at_once=max_per_job_at_once)
     return order
 
@@ -94,13 +88,13 @@ class _Transfers:
             free={number[node]: free for node, free in self.free.items()},
         )
 
-    def side_by_side(self, sequence: MoveSequence, limit: int | None) -> MoveOrder:
+    def side_by_side(self, events: Sequence[Event], limit: int | None) -> MoveOrder:
         """Return the sequence with every move as early as possible and every stop as late as possible."""
         table = Timetable(self.free, limit)
-        stopped = sequence.stopped
+        stopped = _stopped(events)
         for i in sorted(stopped):
             table.release(self.moves[i].source, self.moves[i].gpus)
-        for event in sequence.events:
+        for event in events:
             if not event.stops:
                 table.put(self.moves[event.move], stopped=event.move in stopped)
         put = {(move.job, move.instance): move for move in table.moves}
@@ -110,14 +104,14 @@ class _Transfers:
             step = table.delay_stop(move)
             if step is not None:
                 stops.append(_stop(move, step))
-        return self._order(table.moves, stops, sequence.stops_lower_bound, limit)
+        return MoveOrder(moves=tuple(sorted(table.moves)), stops=tuple(sorted(stops)))
 
-    def one_after_another(self, sequence: MoveSequence, limit: int) -> MoveOrder:
+    def one_after_another(self, events: Sequence[Event], limit: int) -> MoveOrder:
         """Return the sequence cut into steps without a change of order, so that its stops keep to the limit."""
         step = _Step(self.free, limit)
         moves: list[Move] = []
         stops: list[Stop] = []
-        for event in sequence.events:
+        for event in events:
             move = self.moves[event.move]
             if event.stops:
                 step.close()
@@ -127,30 +121,7 @@ class _Transfers:
                 if not step.takes(move):
                     step.close()
                 moves.append(step.put(move))
-        return self._order(moves, stops, sequence.stops_lower_bound, limit)
-
-    def with_fewest_steps(self, order: MoveOrder, limit: int | None, deadline: Deadline) -> MoveOrder:
-        """Return an order with as few stops and the fewest steps, if it can be found."""
-        settled = order.steps == order.steps_lower_bound or len(order.stops) > order.stops_lower_bound
-        if settled or len(self.moves) > MAX_EXACT_MOVES or (limit is not None and order.stops):
-            return order
-        shortest = search_steps(
-            self.problem, stops=len(order.stops), fewer_than=order.steps, limit=limit, deadline=deadline
-        )
-        if shortest.found is not None:
-            stopped, steps = shortest.found
-            events = [Event(i, stops=True) for i in sorted(stopped)]
-            events += (Event(i, stops=False) for step in steps for i in step)
-            order = self.side_by_side(MoveSequence(tuple(events), order.stops_lower_bound), limit)
-        return replace(order, steps_lower_bound=order.steps) if shortest.finished else order
-
-    def _order(self, moves: Sequence[Move], stops: Sequence[Stop], stops_bound: int, limit: int | None) -> MoveOrder:
-        return MoveOrder(
-            moves=tuple(sorted(moves)),
-            stops=tuple(sorted(stops)),
-            stops_lower_bound=stops_bound,
-            steps_lower_bound=steps_bound(self.problem, len(stops), limit),
-        )
+        return MoveOrder(moves=tuple(sorted(moves)), stops=tuple(sorted(stops)))
 
 
 class _Step:
@@ -211,6 +182,11 @@ def _check(moves: Sequence[Move], occupancy: Occupancy) -> None:
     for node in sorted({move.destination for move in moves}):
         if free[node] < 0:
             raise MoveError(f"node {node!r} would end over-booked by {-free[node]}")
+
+
+def _stopped(events: Iterable[Event]) -> frozenset[int]:
+    """Return the moves whose instance is stopped first."""
+    return frozenset(event.move for event in events if event.stops)
 
 
 def _stop(move: Move, step: int) -> Stop:

@@ -17,24 +17,27 @@ from oracle.choosing.job_limit import disturb_fewer
 from oracle.choosing.relocation_search import RelocationSearch
 from oracle.exact import InfeasibleError, UndecidedError
 from oracle.moves import Move, MoveMode, MoveOrder, protect, with_names
+from oracle.naming import name_changes
+from oracle.node_classes import constrained_problem, contents_by_pool
 from oracle.ordering import NoOrderError
-from oracle.plans.live_targets import LiveTargets
 from oracle.plans.pool_part import part_of
 from oracle.plans.result import Asked, Plan, PoolEvidence
 from oracle.plans.shared_limits import further_arguments
 from oracle.relocation import relocations
-from oracle.replay import replay
-from oracle.sequencing.live_plan import live_plan
+from oracle.replay import Occupancy, replay
+from oracle.sequencing.live_moves import live_sequence, live_start
+from oracle.sequencing.reach import partial_nodes, shortest_live
 from oracle.sequencing.rematching import order_interchangeably
+from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline
+from oracle.transport.split import PoolsSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from oracle.choosing.choice import Choice
-    from oracle.sequencing.live_plan import LivePlan
     from oracle.snapshots.model import Snapshot
-    from oracle.transport.split import PoolsSearch, SplitPlan
+    from oracle.transport.split import SplitPlan
 
 __all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
 
@@ -131,6 +134,7 @@ class _Planner:
         self._whole = whole
         self._part = part_of(whole, asked.pool)
         self._snapshot = self._part.snapshot
+        self._contents = contents_by_pool(self._snapshot)
         self._asked = asked
         self._deadline = deadline
         self._tell = tell
@@ -149,9 +153,7 @@ class _Planner:
         self._tell(f"{moves}; putting them in order")
         limit = self._asked.max_per_job_at_once
         try:
-            order = order_interchangeably(
-                self._snapshot, relocations(choice.selection), max_per_job_at_once=limit, deadline=self._deadline
-            )
+            order = order_interchangeably(self._snapshot, relocations(choice.selection), max_per_job_at_once=limit)
         except NoOrderError:
             return self._one_at_a_time(search, partial_bound)
         claims = self._claims(choice.partial_nodes, choice.migrations_lower_bound, partial_bound)
@@ -251,57 +253,91 @@ class _Planner:
         return self._into_free_space()
 
     def _into_free_space(self) -> Plan:
-        """Return the plan found by the search of live moves."""
-        self._tell("fewest partial nodes, if instances may be stopped")
+        """Return the plan of moves into free space: of all that there are in small pools, else of some."""
+        self._tell("moves into free space")
+        search = PoolsSearch([constrained_problem(nodes) for nodes in self._contents.values()], self._deadline)
+        split, bound = self._split(search)
+        every = self._every_live_plan() if self._deadline.is_open() else None
+        plans = self._some_live_plans(search, split) if every is None else every
+        kept = [(left, moves) for left, moves in plans.items() if self._keeps_limits(moves)]
         asked = self._asked.max_partial_nodes
-        targets = LiveTargets(self._snapshot, self._asked.weights, self._deadline)
-        bound = targets.lower_bound()
-        if asked is not None and asked < bound:
-            raise InfeasibleError(f"at least {bound} nodes are partial, however instances are moved")
-        present, _ = _partial_and_empty(self._snapshot)
-        limit, proved = asked, True
-        found = self._live_plan(limit, targets)
-        while not self._keeps_limits(found.moves):
-            # Fewer moves or jobs are allowed than it takes: the next limit, until one can be kept; today's can.
-            most_moves = self._asked.max_migrations
-            proved = proved and most_moves is not None and found.moves_lower_bound > most_moves
-            limit = min(present, max(found.partial_nodes + 1, 0 if limit is None else limit + 1))
-            if not self._deadline.is_open():
-                limit, proved = present, False
-            found = self._live_plan(limit, targets)
-        if limit != asked and asked is not None and found.partial_nodes > asked:
+        within = [one for one in kept if asked is not None and one[0] <= asked]
+        left, moves = min(within, key=lambda one: len(one[1])) if within else min(kept)
+        limited = self._asked.max_migrations is not None or self._asked.max_jobs_disturbed is not None
+        if asked is not None and not within and limited:
             raise UndecidedError(
                 f"no live plan with {asked} partial nodes within the limits on moves and jobs was found; "
                 "there may be one"
             )
-        if limit == asked:
-            bound = found.partial_nodes_lower_bound
-        elif proved and limit is not None:
-            bound = limit
-        after = replay(self._snapshot, found.moves)
-        claims = self._claims(found.partial_nodes, found.moves_lower_bound, bound)
-        evidence = targets.evidence(after, claims)
+        order = MoveOrder(moves=in_steps(moves, Occupancy(self._snapshot).free, self._asked.max_per_job_at_once))
+        if every is not None and self._asked.max_jobs_disturbed is None:
+            return self._plan(MoveMode.LIVE, self._proved_live(search, order, left, left, len(moves)))
+        return self._plan(MoveMode.LIVE, self._proved_live(search, order, left, min(left, max(bound, asked or 0)), 0))
+
+    def _every_live_plan(self) -> dict[int, tuple[Move, ...]] | None:
+        """Return the shortest live sequence to each number of partial nodes that one leads to; None if too many do."""
+        found: dict[int, tuple[Move, ...]] = {0: ()}
+        for contents in self._contents.values():
+            reached = shortest_live(self._snapshot, contents, partial_nodes)
+            if reached is None:
+                return None
+            pairs = [(k + more, (*moves, *further)) for k, moves in found.items() for more, further in reached.items()]
+            # The longest first, so that the shortest is what stays.
+            found = dict(sorted(pairs, key=lambda pair: -len(pair[1])))
+        return found
+
+    def _some_live_plans(self, search: PoolsSearch, split: SplitPlan) -> dict[int, tuple[Move, ...]]:
+        """Return live sequences by the partial nodes they leave.
+
+        The cheapest plan for as few partial nodes as possible, then for more and more, is put in an order in which
+        instances are parked where they would have to stop; of one that cannot be, what can be made is taken.
+        """
+        found: dict[int, tuple[Move, ...]] = {search.present: ()}
+        for limit in _rising(split.partial_nodes, search.present):
+            relocated = self._named(split if limit == split.partial_nodes else search.cheapest(limit))
+            moves = live_sequence(self._snapshot, relocated)
+            made = live_start(self._snapshot, relocated) if moves is None else moves
+            left, _ = _partial_and_empty(replay(self._snapshot, in_steps(made, Occupancy(self._snapshot).free)))
+            if left not in found or len(made) < len(found[left]):
+                found[left] = made
+            if (moves is not None and self._keeps_limits(moves)) or not self._deadline.is_open():
+                break
+        return found
+
+    def _named(self, split: SplitPlan) -> list[Move]:
+        plans = zip(self._contents.values(), split.plans, strict=True)
+        return [
+            move
+            for contents, plan in plans
+            for move in name_changes(self._snapshot, contents, plan.by_kind(), self._asked.weights).moves
+        ]
+
+    def _proved_live(self, search: PoolsSearch, order: MoveOrder, left: int, bound: int, moves: int) -> _Found:
+        """Return live moves with what is known about all others.
+
+        What bounds plans that may stop instances bounds these too; by trying, at least `moves` are known to be needed.
+        """
+        after = contents_by_pool(replay(self._snapshot, order.moves))
+        certificates = [
+            (inherent, search.settled(p, sum(0 < node.used < node.capacity for node in nodes)))
+            for p, (inherent, nodes) in enumerate(zip(search.inherent, after.values(), strict=True))
+        ]
+        moves_bound = max(moves, min(search.cheapest(max(left, search.fewest)).lower_bound, len(order.moves)))
+        claims = self._claims(left, moves_bound, bound)
+        further = further_arguments(certificates, claims, search.certificate)
         # So many instances change their node in every plan that leaves each pool as few partial nodes, live or not.
-        leaving = sum(pool.migrations.lower_bound for pool in evidence)
+        leaving = sum(migrations.lower_bound for _, migrations in certificates)
         movable = Counter(job.name for job in self._snapshot.jobs for one in job.instances if one.movable)
-        result = _Found(
-            order=MoveOrder(moves=found.moves),
-            evidence=evidence,
+        return _Found(
+            order=order,
+            evidence=tuple(
+                PoolEvidence(pool=pool, inherent=inherent, migrations=migrations, further=more)
+                for pool, (inherent, migrations), more in zip(self._contents, certificates, further, strict=True)
+            ),
             partial_lower_bound=bound,
-            moves_lower_bound=found.moves_lower_bound,
+            moves_lower_bound=moves_bound,
             jobs_lower_bound=counting_bound(movable, dict.fromkeys(movable, 1), leaving),
             weight_lower_bound=counting_bound(movable, {job: self._weight(job) for job in movable}, leaving),
-        )
-        return self._plan(MoveMode.LIVE, result)
-
-    def _live_plan(self, limit: int | None, targets: LiveTargets) -> LivePlan:
-        self._tell(f"moves into free space to {'the fewest' if limit is None else f'at most {limit}'} partial nodes")
-        return live_plan(
-            self._snapshot,
-            max_partial_nodes=limit,
-            find_target=targets.find,
-            max_per_job_at_once=self._asked.max_per_job_at_once,
-            time_limit=self._deadline.seconds_left,
         )
 
     def _keeps_limits(self, moves: tuple[Move, ...]) -> bool:
@@ -346,6 +382,16 @@ def _partial_and_empty(snapshot: Snapshot) -> tuple[int, int]:
     used = snapshot.used_gpus()
     partial = sum(0 < used[node.name] < node.gpus for node in snapshot.nodes)
     return partial, sum(used[node.name] == 0 < node.gpus for node in snapshot.nodes)
+
+
+def _rising(first: int, last: int) -> Iterator[int]:
+    """Yield numbers from the first to the last, at growing distances."""
+    step, number = 1, first
+    while number < last:
+        yield number
+        number += step
+        step *= 2
+    yield max(first, last)
 
 
 def _range(lowest: int, attained: int, noun: str) -> str:

@@ -14,10 +14,9 @@ from oracle.moves import MoveMode, MoveOrder, protect, with_names
 from oracle.node_classes import contents_by_pool
 from oracle.ordering import NoOrderError
 from oracle.replay import Occupancy, replay
-from oracle.rooms.joint_live_room import make_joint_room_live
 from oracle.rooms.joint_room import make_joint_room
-from oracle.rooms.model import groups_of
 from oracle.rooms.question import AskedJob, Question, jobs_for
+from oracle.sequencing.live_moves import live_sequence
 from oracle.sequencing.rematching import order_interchangeably
 from oracle.sequencing.timetable import in_steps
 from oracle.solver import Deadline
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from oracle.rooms.joint_room import JointRoom
     from oracle.snapshots.model import PendingJob, Snapshot
 
-SCHEMA = "compass-abs/admit-queue/1"
+SCHEMA = "compass-abs/admit-queue/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +140,8 @@ def admit_queue(
     pool
         Ask only about jobs that may start in this pool; None for all.
     moves, time_limit, protected, max_per_job_at_once
-        As for `admit`. The limits of the search for live moves are those of small clusters and short queues; beyond
-        them the result is a set that can start, not always the largest, and its status says so.
+        As for `admit`. With live moves the result is a set that can start, not always the largest, and its status says
+        so.
 
     Raises
     ------
@@ -193,28 +192,23 @@ class _Joint:
         self._limit = limit
         self._deadline = deadline
         self._contents = contents_by_pool(snapshot)
-        groups = {pool: groups_of(nodes) for pool, nodes in self._contents.items()}
-        self._room = make_joint_room(snapshot, groups, jobs, deadline)
+        self._room = make_joint_room(snapshot, self._contents, jobs, deadline)
 
     def checkpoint(self) -> Together:
         """Return the most jobs that can start together if instances may be stopped."""
         try:
-            order = order_interchangeably(
-                self._snapshot, self._room.moves, max_per_job_at_once=self._limit, deadline=self._deadline
-            )
+            order = order_interchangeably(self._snapshot, self._room.moves, max_per_job_at_once=self._limit)
         except NoOrderError:
             return self._as_it_is(self._room.most)
         return self._together(self._room, order)
 
     def live(self) -> Together:
         """Return the most jobs that can start together after moves into free space."""
-        room = self._room
-        order = order_interchangeably(self._snapshot, room.moves, deadline=self._deadline)
-        sequence = order.moves
-        if not order.live or (len(room.nodes), len(sequence)) != (room.most, room.moves_lower_bound):
-            room = make_joint_room_live(self._snapshot, self._contents, self._jobs, room.most, self._deadline)
-            sequence = room.moves
-        return self._together(room, MoveOrder(moves=in_steps(sequence, Occupancy(self._snapshot).free, self._limit)))
+        moves = live_sequence(self._snapshot, self._room.moves)
+        if moves is None:
+            return self._as_it_is(self._room.most)
+        order = MoveOrder(moves=in_steps(moves, Occupancy(self._snapshot).free, self._limit))
+        return self._together(self._room, order)
 
     def _together(self, room: JointRoom, order: MoveOrder) -> Together:
         if not room.nodes:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from oracle.bounds import ArgumentError, Weights, weights_bound
 from oracle.node_classes import NodeClass, PackingProblem
+from oracle.optimum.model import Pool
+from oracle.optimum.weights import ArgumentError, Weights, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ def reductions_bound(problem: PackingProblem, argument: Reductions) -> int:
         left = _without(left, removal.pattern, removal.times)
     if isinstance(argument.rest, Remainder):
         return 1 if uniform_problem(left).movable_gpus % GPUS else 0
-    return weights_bound(uniform_problem(left), argument.rest)
+    return line_of(Pool.unplaced(uniform_problem(left)), argument.rest).partial_nodes()
 
 
 def uniform_problem(counts: Sequence[int]) -> PackingProblem:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compass_core import ClusterState, Job
-from oracle.combining import Reading, paper_procedure
 from proofs.claim import Counterexample, Effort, Finding, Status
+from proofs.combining import Reading, paper_procedure
 from proofs.counterexamples import PlacementExample, load
 from proofs.packings import best_packing, counts_of, packings, partial_nodes, workloads
 
@@ -90,7 +90,7 @@ def p10(effort: Effort) -> Finding:
         details = (
             f"with full nodes alone as combinations (Reading.EIGHTS): {list(other[0]) if other else 'up to 14 none'}",
         )
-    method = "oracle.combining (Reading.BLOCKS) against every placement of every workload, fewest GPUs first"
+    method = "proofs.combining (Reading.BLOCKS) against every placement of every workload, fewest GPUs first"
     return _settle("P10", procedure_not_best, method, details)
 
 

@@ -21,7 +21,7 @@ _HEAD = """<!-- made by `python -m docs.making`; change docs/making/forms, not t
 
 # The JSON of every command
 
-With `-o json` a command prints one JSON document. Its key `schema` says which, with a version: `compass-abs/plan/1`. A
+With `-o json` a command prints one JSON document. Its key `schema` says which, with a version: `compass-abs/plan/2`. A
 document may gain keys; those it has keep their names, types and meanings while the version stays.
 
 Conventions: counts are integers, times are seconds, shares are numbers from 0 to 1. *Attained* is what was found and

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.branch_and_cut import MAX_NODES
 from oracle.choosing.choice import Choice
 from oracle.choosing.disturbance import PoolLimit, counting_bound, leavers
-from oracle.choosing.disturbance_model import SelectionModel
+from oracle.choosing.disturbance_model import MAX_NODES, SelectionModel
 from oracle.choosing.few_jobs import choose_with_few_jobs, drop_jobs
 
 if TYPE_CHECKING:

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.branch_and_cut import MAX_NODES, solve_by_branching
 from oracle.choosing.disturbance import NodeChange, Selection
-from oracle.solver import Program, Row, solve_relaxation
+from oracle.solver import Program, Row, solve_integers, solve_relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from oracle.choosing.disturbance import NodeChoice, Option, Resident, SelectionProblem
     from oracle.solver import Deadline
+
+# Most programs need one node of the search tree; those that need more than this many end with a small gap.
+MAX_NODES = 100
 
 _TOLERANCE = 1e-6
 
@@ -110,7 +112,7 @@ class SelectionModel:
             costs[column] += coefficient
         rows = (Row(None, most, tuple(terms)) for terms, most in within)
         program = Program(tuple(costs), tuple(self._uppers), (*self._rows, *rows))
-        answer = solve_by_branching(program, deadline, max_nodes=max_nodes)
+        answer = solve_integers(program, deadline, max_nodes=max_nodes)
         if not answer.values:
             return Answer(None, None, None)
         value = sum(cost * amount for cost, amount in zip(costs, answer.values, strict=True))

@@ -15,7 +15,6 @@ from compass_core.model import shape_of
 from oracle.moves import Move
 from oracle.sequencing.rematching import order_interchangeably
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -198,7 +197,7 @@ def _with_stops(task: _Task, new: Sequence[Instance]) -> tuple[tuple[Transfer, .
         Move(0, str(i), 0, instance.gpus, source, str(open_[instance.gpus].pop()))
         for i, (instance, source) in enumerate(sources)
     ]
-    order = order_interchangeably(_touched(task, sources), moves, deadline=Deadline())
+    order = order_interchangeably(_touched(task, sources), moves)
     transfers = tuple(
         Transfer(sources[int(move.job)][0], int(move.source), int(move.destination))
         for move in order.moves

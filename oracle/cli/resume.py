@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "compass-abs/resume/1"
 
-_PLAN = "compass-abs/plan/1"
-_RESUMABLE = (_PLAN, "compass-abs/admit/1")
+_PLAN = "compass-abs/plan/2"
+_RESUMABLE = (_PLAN, "compass-abs/admit/2")
 
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:

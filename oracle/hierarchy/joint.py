@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from oracle.exact import InfeasibleError, UndecidedError, WorkloadError, solve_pool
 from oracle.node_classes import NodeClass, PackingProblem
-from oracle.pattern_model import PatternModel
+from oracle.optimum.model import Model, Pool
 from oracle.solver import Deadline, Outcome, Row, solve_integers
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class _Search:
     @cached_property
     def _fewest_open(self) -> int:
         """The fewest open panels; every number from there to the most is possible, as instances can part."""
-        model = PatternModel(self._panels(self._workload.panels_left))
-        answer = solve_integers(model.program(lambda _, load: load > 0), self._deadline)
+        model = Model([Pool.unplaced(self._panels(self._workload.panels_left))])
+        answer = solve_integers(model.program((*model.partial, *model.full)), self._deadline)
         if answer.outcome is not Outcome.OPTIMAL or answer.bound is None:
             raise UndecidedError("time ran out before the fewest open panels were known")
         return answer.bound
@@ -177,12 +177,9 @@ class _Search:
 
     def _exists(self, partial: int, opened: int) -> bool:
         """Whether some packing has exactly so many partial and open panels."""
-        model = PatternModel(self._panels(opened))
-        rows = [
-            Row(partial, partial, model.counting_where(NodeClass.is_partial)),
-            Row(0, 0, model.counting_where(NodeClass.is_empty)),
-        ]
-        answer = solve_integers(model.program(None, [row for row in rows if row.terms]), self._deadline)
+        model = Model([Pool.unplaced(self._panels(opened))])
+        rows = [Row(partial, partial, model.partial), Row(opened - partial, opened - partial, model.full)]
+        answer = solve_integers(model.program((), rows), self._deadline)
         if answer.outcome is Outcome.GAVE_UP:
             raise UndecidedError("time ran out before it was known which numbers of open panels are possible")
         return answer.outcome is not Outcome.INFEASIBLE

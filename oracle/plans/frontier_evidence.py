@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from oracle.bounds import SolverProof
 from oracle.evidence import CertificateError
 from oracle.interruption import break_off_if_requested
 from oracle.migration_certificate import Changes, MigrationCertificate, check_changes
 from oracle.node_classes import PlacedProblem, count_partial
+from oracle.optimum.weights import Branch, SolverProof, Weights
 from oracle.plans.shared_limits import MAX_ARGUMENTS, PoolCosts, cheapest_sums
-from oracle.transport.bounds import MigrationBranch, MigrationWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 # Changes of nodes that are stored for all plans of a pool together; each is a line of some 60 characters.
 MAX_STORED_CHANGES = 20_000
 
-_Trees: TypeAlias = tuple[MigrationWeights | MigrationBranch, ...]
+_Trees: TypeAlias = tuple[Weights | Branch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
     from oracle.moves import Move, Stop
+    from oracle.optimum.weights import Tree
     from oracle.plans.frontier import PlanFrontier
     from oracle.snapshots.model import Snapshot
-    from oracle.transport.bounds import MigrationTree
 
-SCHEMA = "compass-abs/plan/1"
+SCHEMA = "compass-abs/plan/2"
 
 FRONTIER_MODE: Final = MoveMode.CHECKPOINT
 """What the migrations of a frontier may do, whatever the plan beside it may: to stop instances first is allowed."""
@@ -121,7 +121,7 @@ class PoolEvidence:
     pool: str
     inherent: Certificate
     migrations: MigrationCertificate
-    further: tuple[MigrationTree, ...] = ()
+    further: tuple[Tree, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the evidence as data for JSON."""

@@ -14,14 +14,15 @@ import numpy.typing as npt
 
 from oracle.interruption import break_off_if_requested
 from oracle.node_classes import PlacedProblem, count_partial
-from oracle.transport.bounds import MigrationBranch, MigrationWeights, PricedNodes, leaves
+from oracle.optimum.model import Pool
+from oracle.optimum.weights import Branch, Proof, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.transport.bounds import MigrationTree
+    from oracle.optimum.weights import Tree
 
     Costs = npt.NDArray[np.int64]
 
@@ -51,7 +52,7 @@ class PoolCosts:
     placed: PlacedProblem
     fewest: int
     least: Costs
-    arguments: tuple[MigrationTree, ...] = ()
+    arguments: tuple[Tree, ...] = ()
 
     @classmethod
     def start(cls, inherent: Certificate, migrations: MigrationCertificate) -> PoolCosts:
@@ -64,7 +65,7 @@ class PoolCosts:
         """
         nothing = cls.of(PlacedProblem(migrations.problem, migrations.present), inherent.lower_bound)
         argument = migrations.argument
-        return nothing.with_argument(argument) if isinstance(argument, MigrationWeights | MigrationBranch) else nothing
+        return nothing.with_argument(argument) if isinstance(argument, Weights | Branch) else nothing
 
     @classmethod
     def of(cls, placed: PlacedProblem, fewest: int) -> PoolCosts:
@@ -72,7 +73,7 @@ class PoolCosts:
         limits = max(1, count_partial(placed.problem, placed.current) - fewest + 1)
         return cls(placed, fewest, np.zeros(limits, np.int64))
 
-    def with_argument(self, argument: MigrationTree) -> PoolCosts:
+    def with_argument(self, argument: Tree) -> PoolCosts:
         """Return what is proved with one argument more.
 
         Raises
@@ -80,11 +81,11 @@ class PoolCosts:
         ArgumentError
             The argument does not match the problem.
         """
-        nodes = [PricedNodes(self.placed, leaf) for leaf in leaves(argument)]
+        proof = Proof(Pool.of(self.placed), argument)
         proved = np.full(len(self.least), _MOST)
         for i, limit in enumerate(range(self.fewest, self.fewest + len(self.least))):
             break_off_if_requested()
-            proved[i] = min(_MOST, *(one.bound(limit) for one in nodes))
+            proved[i] = min(_MOST, proof.arrivals(limit))
         # What a larger limit takes a smaller one does too.
         proved = np.maximum.accumulate(proved[::-1])[::-1]
         return PoolCosts(self.placed, self.fewest, np.maximum(self.least, proved), (*self.arguments, argument))
@@ -159,7 +160,7 @@ def _improved(p: int, pool: PoolCosts, limit: int, known: Callable[[int, int], M
         return pool
     certificate = known(p, limit)
     argument = certificate.argument
-    if certificate.lower_bound <= pool.at(limit) or not isinstance(argument, MigrationWeights | MigrationBranch):
+    if certificate.lower_bound <= pool.at(limit) or not isinstance(argument, Weights | Branch):
         return pool
     better = pool.with_argument(argument)
     return better if better.at(limit) > pool.at(limit) else pool
@@ -169,7 +170,7 @@ def further_arguments(
     certificates: Sequence[tuple[Certificate, MigrationCertificate]],
     claims: Iterable[tuple[int, int]],
     known: Callable[[int, int], MigrationCertificate],
-) -> list[tuple[MigrationTree, ...]]:
+) -> list[tuple[Tree, ...]]:
     """Return for each pool the arguments that claims about all of them take beside those of its certificates.
 
     Parameters

@@ -65,9 +65,9 @@ def verify(data: object, snapshot: Snapshot | None = None, *, time_limit: float 
 def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     schema = convert(data, _Head, whole=False).schema
     checkers = {
-        "compass-abs/plan/1": check_plan,
-        "compass-abs/admit/1": check_admission,
-        "compass-abs/admit-queue/1": check_queue,
+        "compass-abs/plan/2": check_plan,
+        "compass-abs/admit/2": check_admission,
+        "compass-abs/admit-queue/2": check_queue,
         "compass-abs/measure/1": check_measurement,
     }
     if schema in checkers:

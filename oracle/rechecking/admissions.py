@@ -26,7 +26,7 @@ from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import contents_after, contents_by_pool
 from oracle.rechecking.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.rechecking.obstacles import ToldBlocker, check_blockers
-from oracle.rechecking.rooms import PoolRoom, check_weights
+from oracle.rechecking.rooms import PoolRoom
 from oracle.rechecking.start import check_start
 from oracle.rechecking.stored_moves import StoredMoves, asked
 from oracle.rooms.blockers import Waiting, free_gpus
@@ -138,7 +138,7 @@ class _Verdict:
     def checks(self) -> Iterator[Check]:
         """Yield the claims."""
         told = self._told
-        wrong = "; ".join(check_weights(evidence) for evidence in told.certificate.pools).strip("; ")
+        wrong = ""
         if not set(self._evidence) <= set(self._contents) or len(self._evidence) < len(told.certificate.pools):
             wrong = "it is about another pool, or about one pool twice"
         wrong = wrong or next((f"{pool}: {idle}" for pool in self._evidence if (idle := self._rooms[pool].idle())), "")
@@ -269,12 +269,12 @@ class _Verdict:
         if self._told.verdict is not Verdict.CANNOT:
             return None
         found: list[str] = []
-        for pool, room in self._rooms.items():
-            evidence = self._evidence.get(pool)
+        for room in self._rooms.values():
+            words = room.weights_in_words()
             if free_gpus(room.contents) < room.instances * room.gpus:
                 found.append(PROOF_BY_TOTAL)
-            elif evidence is not None and evidence.most is not None:
-                found.append(str(evidence.most))
+            elif words:
+                found.append(words)
             else:
                 return None
         return "; ".join(found)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from oracle.node_classes import NodeClass
-    from oracle.rooms.model import Group
+    from oracle.optimum.model import NodeKind
 
 # Steps of work: some seconds.
 MAX_STEPS = 500_000
@@ -85,14 +85,14 @@ def _ways(kind: NodeClass, sizes: Sequence[int], left: _Counts) -> Iterator[tupl
 
 
 def fits_within(
-    nodes: Mapping[Group, int], instances: int, gpus: int, moves: int, *, max_steps: int = MAX_STEPS
+    nodes: Mapping[NodeKind, int], instances: int, gpus: int, moves: int, *, max_steps: int = MAX_STEPS
 ) -> bool | None:
     """Return whether so many new instances fit after at most so many moves, over-booking on the way allowed.
 
     Parameters
     ----------
     nodes
-        The nodes of a pool that take instances, by group.
+        The nodes of a pool that take instances, by kind.
     instances, gpus
         What is waiting.
     moves
@@ -100,15 +100,15 @@ def fits_within(
     max_steps
         When to give up.
     """
-    sizes = sorted({demand for group in nodes for demand in group.own})
+    sizes = sorted({demand for kind in nodes for demand in kind.holds})
     nothing: _Counts = (0,) * len(sizes)
     # What arrived less what left so far, by demand, and how many arrived and left: the most instances that fit more.
     best: dict[tuple[_Counts, int, int], int] = {(nothing, 0, 0): 0}
     steps = 0
     fit = 0
-    for group, count in nodes.items():
-        fit += count * ((group.room - sum(group.own)) // gpus)
-        ways = _changes(group, sizes, gpus, moves, max_steps - steps)
+    for kind, count in nodes.items():
+        fit += count * ((kind.node_class.room - sum(kind.holds)) // gpus)
+        ways = _changes(kind, sizes, gpus, moves, max_steps - steps)
         if ways is None:
             return None
         steps += len(ways)
@@ -129,11 +129,11 @@ def fits_within(
 
 
 def _changes(
-    group: Group, sizes: Sequence[int], gpus: int, moves: int, max_steps: int
+    kind: NodeKind, sizes: Sequence[int], gpus: int, moves: int, max_steps: int
 ) -> list[tuple[_Counts, int, int, int]] | None:
     """Return how a node can change: the balance by demand, arrivals, departures, and how many instances fit more."""
-    own = Counter(group.own)
-    free = group.room - sum(group.own)
+    own = Counter(kind.holds)
+    free = kind.node_class.room - sum(kind.holds)
     found: list[tuple[_Counts, int, int, int]] = []
     pending: list[tuple[_Counts, int, int, int]] = [((), 0, 0, free)]
     while pending:
@@ -145,7 +145,7 @@ def _changes(
                 found.append((balance, came, went, left // gpus - free // gpus))
             continue
         size = sizes[len(balance)]
-        most = min(moves - came, group.room // size - own[size])
+        most = min(moves - came, kind.node_class.room // size - own[size])
         for change in range(-min(own[size], moves - went), most + 1):
             more, less = max(change, 0), max(-change, 0)
             pending.append(((*balance, change), came + more, went + less, left - change * size))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from oracle.bounds import ArgumentError
 from oracle.evidence import CertificateError
 from oracle.node_classes import count_partial
+from oracle.optimum.weights import ArgumentError
 from oracle.plans.frontier_evidence import all_pools
 from oracle.plans.result import FRONTIER_MODE
 from oracle.rechecking.checks import BY_SOLVER, Check

@@ -13,11 +13,11 @@ from oracle.evidence import CertificateError, check_size
 from oracle.migration_certificate import MigrationCertificate
 from oracle.moves import Move, MoveError, MoveMode, Stop
 from oracle.node_classes import PlacedProblem
+from oracle.optimum.weights import Branch, Weights  # noqa: TC001 - as above
 from oracle.plans.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
 from oracle.plans.result import Asked
 from oracle.plans.resumption import read_moves
 from oracle.rechecking.checks import ResultError, convert
-from oracle.transport.bounds import MigrationBranch, MigrationWeights  # noqa: TC001 - as above
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class _PoolProof(msgspec.Struct):
     pool: str
     inherent: dict[str, object]
     migrations: dict[str, object]
-    further: tuple[MigrationWeights | MigrationBranch, ...] = ()
+    further: tuple[Weights | Branch, ...] = ()
 
 
 class _FrontierProof(msgspec.Struct):
@@ -105,7 +105,7 @@ class PoolProof:
 
     inherent: Certificate
     migrations: MigrationCertificate
-    further: tuple[MigrationWeights | MigrationBranch, ...]
+    further: tuple[Weights | Branch, ...]
 
     @property
     def placed(self) -> PlacedProblem:

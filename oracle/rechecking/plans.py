@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 from msgspec import UNSET
 
 from compass_core.errors import CompassError
-from oracle.bounds import ArgumentError, SolverProof
 from oracle.certificate import Status
 from oracle.interruption import BrokenOffError
 from oracle.moves import MoveError, MoveMode, protect
 from oracle.node_classes import constrained_problem, contents_by_pool
+from oracle.optimum.weights import ArgumentError, SolverProof
 from oracle.plans.pool_part import part_of
 from oracle.plans.result import Plan
 from oracle.rechecking.checks import (

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.node_classes import NodeClass
+from oracle.optimum.weights import NEVER, ArgumentError, Proof, Weights
 from oracle.rechecking.enumeration import MAX_STEPS, fits_within, least_price
 from oracle.rechecking.live_reach import Nodes, fewest_moves, nodes_of
-from oracle.rooms.bound import RoomWeights, rooms_of
-from oracle.rooms.model import groups_of
+from oracle.rooms.room import most_fitting, open_nodes, waiting_pool, weights_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.node_classes import NodeContent
+    from oracle.optimum.model import Pool
     from oracle.rooms.evidence import RoomEvidence
 
 
@@ -54,18 +56,30 @@ class PoolRoom:
     @property
     def most(self) -> int:
         """New instances that fit at most, as far as stored weights say; without any, one fewer than wait."""
-        rooms, instances = rooms_of(groups_of(self.contents))
-        stored = None if self.evidence is None else self.evidence.most
-        return self.instances - 1 if stored is None else stored.bound(rooms, instances, self.gpus)
+        stored = None if self.evidence is None else self.evidence.argument
+        most = self.instances if stored is None else most_fitting(self._pool, self.instances, self.gpus, stored)
+        return min(most, self.instances - 1)
+
+    @property
+    def _pool(self) -> Pool:
+        return waiting_pool(open_nodes(self.contents), self.instances, self.gpus)
 
     def idle(self) -> str:
-        """Return what stored weights were to show and do not; nothing if they do, or if there are none."""
-        evidence = self.evidence
-        if evidence is not None and evidence.most is not None and self.most >= self.instances:
-            return "the weights do not show that it does not fit"
-        if evidence is not None and evidence.moves is not None and self._moves_by_weights() < 2:
-            return "the weights do not show that it takes several moves"
-        return ""
+        """Return what is wrong with stored weights: they are none, or show nothing; empty if nothing is."""
+        stored = None if self.evidence is None else self.evidence.argument
+        if stored is None:
+            return ""
+        try:
+            arrivals = Proof(self._pool, stored).arrivals(0)
+        except ArgumentError as error:
+            return str(error)
+        several = arrivals > self.instances + 1
+        return "" if several else "the weights show neither that it does not fit nor that it takes several moves"
+
+    def weights_in_words(self) -> str:
+        """Return stored weights in words; empty without any."""
+        stored = None if self.evidence is None else self.evidence.argument
+        return "" if stored is None else weights_in_words(self._pool, stored)
 
     def never(self) -> bool | None:
         """Return whether the job does not fit, whatever is moved; None if that cannot be told."""
@@ -91,29 +105,36 @@ class PoolRoom:
             return True
         if self.live and (reached := self._reached()) is not None:
             return reached.get(1, moves) >= moves
-        groups = {group: len(names) for group, names in groups_of(self.contents).items()}
-        fits = fits_within(groups, self.instances, self.gpus, moves - 1, max_steps=self.max_steps)
+        fits = fits_within(open_nodes(self.contents), self.instances, self.gpus, moves - 1, max_steps=self.max_steps)
         if fits is False:
             return True
         return False if fits and self.ordered and not self.live else None
 
     def _moves_by_weights(self) -> int:
-        groups = {group: len(names) for group, names in groups_of(self.contents).items()}
-        weights = None if self.evidence is None else self.evidence.moves
-        return 0 if weights is None else weights.bound(groups, self.instances, self.gpus) or 0
+        stored = None if self.evidence is None else self.evidence.argument
+        if stored is None:
+            return 0
+        arrivals = Proof(self._pool, stored).arrivals(0)
+        return 0 if arrivals >= NEVER else arrivals - self.instances
 
     def _by_weights(self) -> bool:
-        rooms, instances = rooms_of(groups_of(self.contents))
-        stored = None if self.evidence is None else self.evidence.most
-        by_total = RoomWeights(self.gpus, tuple((demand, demand) for demand in instances))
-        tried = [by_total, RoomWeights(1), *([] if stored is None else [stored])]
-        return any(weights.bound(rooms, instances, self.gpus) < self.instances for weights in tried)
+        """Whether weights say that it never fits: those that were stored, the GPUs, or single nodes."""
+        pool = self._pool
+        demands = sorted(pool.instances, reverse=True)
+        stored = None if self.evidence is None else self.evidence.argument
+        tried = [Weights(0, 0, tuple(demands)), Weights(0, 0, tuple(int(one == self.gpus) for one in demands))]
+        tried += [] if stored is None else [stored]
+        return any(Proof(pool, weights).arrivals(0) >= NEVER for weights in tried)
 
     def _most(self) -> int | None:
         """Return the most new instances that fit, whatever is moved, by trying everything."""
-        rooms, instances = rooms_of(groups_of(self.contents))
+        rooms: Counter[int] = Counter()
+        for kind, count in open_nodes(self.contents).items():
+            rooms[kind.node_class.room] += count
         nodes = [(NodeClass(room, 0, room), count) for room, count in rooms.items()]
-        demands = sorted(instances.items())
+        running = Counter(self._pool.instances)
+        running[self.gpus] -= self.instances
+        demands = sorted((+running).items())
 
         def price(kind: NodeClass, load: int) -> int:
             return -((kind.room - load) // self.gpus)
@@ -126,18 +147,3 @@ class PoolRoom:
             return int(sum(node.free // self.gpus for node in nodes) >= self.instances)
 
         return fewest_moves(nodes_of(self.contents), has_room)
-
-
-def check_weights(evidence: RoomEvidence) -> str:
-    """Return what is wrong with stored weights; empty if nothing is."""
-    most, moves = evidence.most, evidence.moves
-    if most is not None and not _sound(most.denominator, most.values):
-        return "the weights of what fits are none"
-    if moves is not None and (moves.new < 0 or not _sound(moves.denominator, moves.values)):
-        return "the weights of moves are none"
-    return ""
-
-
-def _sound(denominator: int, values: Sequence[tuple[int, int]]) -> bool:
-    demands = [demand for demand, _ in values]
-    return denominator >= 1 and all(demand >= 1 for demand in demands) and len(set(demands)) == len(demands)

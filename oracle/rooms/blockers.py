@@ -10,8 +10,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from oracle.rooms.making_room import count_fitting, make_room
-from oracle.rooms.model import groups_of
+from oracle.rooms.room import count_fitting, make_room, open_nodes
 from oracle.solver import Outcome
 
 if TYPE_CHECKING:
@@ -241,10 +240,10 @@ def _helps(contents: Iterable[NodeContent], lifts: Iterable[_Lift], waiting: Wai
         several = lift.content.name in changed
         changed[lift.content.name] = _all_movable(lift.content) if several else lift.content
     nodes = [changed.get(content.name, content) for content in contents]
-    groups = groups_of(nodes)
-    if count_fitting(groups, waiting.gpus) >= waiting.instances:
+    kinds = open_nodes(nodes)
+    if count_fitting(kinds, waiting.gpus) >= waiting.instances:
         return True
-    return make_room(groups, waiting.instances, waiting.gpus, deadline).outcome in {Outcome.OPTIMAL, Outcome.FOUND}
+    return make_room(kinds, waiting.instances, waiting.gpus, deadline).outcome in {Outcome.OPTIMAL, Outcome.FOUND}
 
 
 def _all_movable(content: NodeContent) -> NodeContent:

@@ -1,31 +1,27 @@
 """Room for several waiting jobs at once: as many of them as possible, then as few moves as possible.
 
-One integer program over all pools: the room models side by side, and for every job and pool that it may start in
-whether it does.
+One integer program over all pools, with a column for every job and pool that it may start in: whether it does.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from oracle.rooms.making_room import relocations
-from oracle.rooms.model import RoomModel
-from oracle.rooms.priced_columns import solve_priced
-from oracle.solver import Outcome, Program, Row
+from oracle.naming import name_changes
+from oracle.optimum.model import Model, Pool
+from oracle.rooms.room import open_nodes
+from oracle.solver import Outcome, Row, solve_integers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from oracle.moves import Move
-    from oracle.rooms.model import Group
+    from oracle.node_classes import NodeContent
+    from oracle.optimum.model import Terms
     from oracle.snapshots.model import PendingJob, Snapshot
-    from oracle.solver import Deadline
-
-Groups: TypeAlias = "dict[str, dict[Group, list[str]]]"
-"""The nodes that take instances, by pool and group."""
+    from oracle.solver import Deadline, IntegerAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +30,8 @@ class JointRoom:
 
     Attributes
     ----------
-    pools
-        The pool of every job that starts, by its position in the queue.
     nodes
-        The nodes of its instances, by the same key.
+        The nodes of the instances of every job that starts, by its position in the queue.
     moves
         Without steps.
     most
@@ -46,89 +40,85 @@ class JointRoom:
         So many jobs need at least so many moves.
     """
 
-    pools: dict[int, str]
     nodes: dict[int, tuple[str, ...]]
     moves: tuple[Move, ...]
     most: int
     moves_lower_bound: int
 
 
-def make_joint_room(snapshot: Snapshot, groups: Groups, jobs: Sequence[PendingJob], deadline: Deadline) -> JointRoom:
+def make_joint_room(
+    snapshot: Snapshot, contents: Mapping[str, Sequence[NodeContent]], jobs: Sequence[PendingJob], deadline: Deadline
+) -> JointRoom:
     """Return the largest set of jobs that can start together, after the fewest moves that do for so many.
 
     Without a time limit both are exact. If time runs out the set is what was found by then, perhaps none.
     """
-    model = _JointModel(groups, jobs)
-    start = model.starting
-    first = solve_priced(model.program((column, -1) for column in start), deadline)
+    program = _JointProgram(snapshot, contents, jobs)
+    first = program.most_jobs(deadline)
     most = len(jobs) if first.bound is None else min(len(jobs), -first.bound)
     if not first.values:
-        return JointRoom(pools={}, nodes={}, moves=(), most=most, moves_lower_bound=0)
-    count = sum(first.values[column] for column in start)
-    goal = Row(count, None, tuple((column, 1) for column in start))
-    second = solve_priced(model.program(model.moves, [goal]), deadline)
+        return JointRoom(nodes={}, moves=(), most=most, moves_lower_bound=0)
+    second = program.fewest_moves(sum(first.values[column] for column in program.starting), deadline)
+    nodes, moves = program.decode(second.values or first.values)
     settled = first.outcome is Outcome.OPTIMAL
-    pools, nodes, moves = model.decode(second.values or first.values, snapshot)
-    return JointRoom(
-        pools=pools,
-        nodes=nodes,
-        moves=moves,
-        most=most,
-        moves_lower_bound=max(0, second.bound or 0) if settled else 0,
-    )
+    lower_bound = max(0, second.bound or 0) if settled else 0
+    return JointRoom(nodes=nodes, moves=moves, most=most, moves_lower_bound=lower_bound)
 
 
-class _JointModel:
-    def __init__(self, groups: Groups, jobs: Sequence[PendingJob]) -> None:
-        self._groups = groups
+class _JointProgram:
+    def __init__(
+        self, snapshot: Snapshot, contents: Mapping[str, Sequence[NodeContent]], jobs: Sequence[PendingJob]
+    ) -> None:
+        self._snapshot = snapshot
+        self._contents = contents
         self._jobs = jobs
-        self._models: dict[str, RoomModel] = {}
-        self._uppers: list[int] = []
-        for pool, members in groups.items():
-            new: Counter[int] = Counter()
-            for job in jobs:
-                if job.pool in {None, pool}:
-                    new[job.gpus_per_instance] += job.instances
-            nodes = {group: len(names) for group, names in members.items()}
-            self._models[pool] = RoomModel(nodes, new, first_column=len(self._uppers))
-            self._uppers += self._models[pool].uppers
-        # The column that says whether a job starts in a pool.
-        self.starting: dict[int, tuple[int, str]] = {}
-        for j, job in enumerate(jobs):
-            for pool in groups:
-                if job.pool in {None, pool}:
-                    self.starting[len(self._uppers)] = j, pool
-                    self._uppers.append(1)
+        self._model = Model([self._pool(name) for name in contents])
+        # The column that says whether a job, by position, starts in a pool, by position.
+        possible = [(j, p) for j, job in enumerate(jobs) for p, name in enumerate(contents) if job.pool in {None, name}]
+        self.starting = dict(enumerate(possible, start=self._model.size))
 
-    @property
-    def moves(self) -> list[tuple[int, int]]:
-        return [term for model in self._models.values() for term in model.moves]
+    def _pool(self, name: str) -> Pool:
+        nodes = open_nodes(self._contents[name])
+        running: Counter[int] = Counter()
+        for kind, count in nodes.items():
+            for demand in kind.holds:
+                running[demand] += count
+        waiting: Counter[int] = Counter()
+        for job in self._jobs:
+            if job.pool in {None, name}:
+                waiting[job.gpus_per_instance] += job.instances
+        return Pool(nodes, running, waiting)
 
-    def program(self, minimise: Iterable[tuple[int, int]], rows: Iterable[Row] = ()) -> Program:
-        costs = [0] * len(self._uppers)
-        for column, cost in minimise:
-            costs[column] = cost
-        own = chain.from_iterable(model.rows for model in self._models.values())
-        return Program(tuple(costs), tuple(self._uppers), (*own, *self._choices(), *self._counts(), *rows))
+    def most_jobs(self, deadline: Deadline) -> IntegerAnswer:
+        """Return how many jobs start at most, as a negative number."""
+        return self._solved(tuple((column, -1) for column in self.starting), [], deadline)
 
-    def decode(
-        self, values: Sequence[int], snapshot: Snapshot
-    ) -> tuple[dict[int, str], dict[int, tuple[str, ...]], tuple[Move, ...]]:
-        pools = {j: pool for column, (j, pool) in self.starting.items() if values[column]}
+    def fewest_moves(self, jobs: int, deadline: Deadline) -> IntegerAnswer:
+        """Return how few instances that run have to move so that so many jobs start."""
+        goal = Row(jobs, None, tuple((column, 1) for column in self.starting))
+        instances = ((column, -self._jobs[j].instances) for column, (j, _) in self.starting.items())
+        return self._solved((*self._model.moves, *instances), [goal], deadline)
+
+    def _solved(self, minimise: Terms, rows: list[Row], deadline: Deadline) -> IntegerAnswer:
+        columns = (1,) * len(self.starting)
+        program = self._model.program(minimise, [*rows, *self._choices(), *self._counts()], more_columns=columns)
+        return solve_integers(program, deadline)
+
+    def decode(self, values: Sequence[int]) -> tuple[dict[int, tuple[str, ...]], tuple[Move, ...]]:
+        """Return the nodes of the jobs that start, and the moves."""
         moves: list[Move] = []
-        free: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
-        for pool, model in self._models.items():
-            moved, new = relocations(snapshot, self._groups[pool], model.decode(values))
-            moves += moved
-            for node, demands in new.items():
-                for gpus in demands:
-                    free[pool, gpus].append(node)
-        nodes: dict[int, tuple[str, ...]] = {}
-        for j, pool in sorted(pools.items()):
-            job = self._jobs[j]
-            slots = free[pool, job.gpus_per_instance]
-            nodes[j] = tuple(slots.pop() for _ in range(job.instances))
-        return pools, nodes, tuple(moves)
+        places: list[Mapping[int, list[str]]] = []
+        changes = self._model.decode(values[: self._model.size])
+        for contents, changed in zip(self._contents.values(), changes, strict=True):
+            named = name_changes(self._snapshot, contents, changed)
+            moves += named.moves
+            places.append(named.places)
+        starting = sorted(key for column, key in self.starting.items() if values[column])
+        nodes = {
+            j: tuple(places[p][self._jobs[j].gpus_per_instance].pop() for _ in range(self._jobs[j].instances))
+            for j, p in starting
+        }
+        return nodes, tuple(moves)
 
     def _choices(self) -> list[Row]:
         """Return that a job starts in one pool at most."""
@@ -139,11 +129,7 @@ class _JointModel:
 
     def _counts(self) -> list[Row]:
         """Return that a pool has exactly the instances placed whose jobs start there."""
-        rows: list[Row] = []
-        for pool, model in self._models.items():
-            instances: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-            for column, (j, at) in self.starting.items():
-                if at == pool:
-                    instances[self._jobs[j].gpus_per_instance].append((column, -self._jobs[j].instances))
-            rows += (Row(0, 0, (*model.placed(gpus), *terms)) for gpus, terms in instances.items())
-        return rows
+        terms: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for column, (j, p) in self.starting.items():
+            terms[p, self._jobs[j].gpus_per_instance].append((column, -self._jobs[j].instances))
+        return [Row(0, 0, (*self._model.placed(*key), *of_demand)) for key, of_demand in terms.items()]

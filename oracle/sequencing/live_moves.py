@@ -1,4 +1,4 @@
-"""Live sequences as moves of real instances: a path of the search carried out, or an order of relocations mended.
+"""An order of relocations as a sequence of moves into free space.
 
 Where a plan has to stop instances and only live moves are allowed, a stopped instance can wait on a node with room
 to spare instead: it is parked, which takes one move more.
@@ -6,71 +6,36 @@ to spare instead: it is parked, which takes one move more.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.moves import Move
-from oracle.replay import by_steps
-from oracle.sequencing.live_search import Holding
+from oracle.replay import Occupancy, by_steps
+from oracle.sequencing.rematching import order_interchangeably
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.moves import MoveOrder
-    from oracle.node_classes import NodeContent
-    from oracle.replay import Key, Occupancy
-    from oracle.sequencing.live_search import Hop
+    from oracle.moves import MoveOrder, Relocated
+    from oracle.replay import Key
     from oracle.snapshots.model import Snapshot
 
 
-class NamedNodes:
-    """Which instances stand on which node of some pools, while a path of holdings is carried out."""
+def live_sequence(snapshot: Snapshot, relocations: Iterable[Relocated]) -> tuple[Move, ...] | None:
+    """Return these relocations as a sequence of moves into free space, instances being parked where that helps.
 
-    def __init__(self, snapshot: Snapshot, pool: str) -> None:
-        self._nodes = {node.name: node for node in snapshot.nodes if node.pool == pool}
-        used = snapshot.used_gpus()
-        self._open = {name for name, node in self._nodes.items() if node.schedulable and used[name] <= node.gpus}
-        self._held: Counter[str] = Counter()
-        self._movable: dict[str, list[tuple[int, Key]]] = {name: [] for name in self._nodes}
-        for job in snapshot.jobs:
-            for i, instance in enumerate(job.instances):
-                if instance.node not in self._nodes:
-                    continue
-                if instance.movable:
-                    self._movable[instance.node].append((instance.gpus, (job.name, i)))
-                else:
-                    self._held[instance.node] += instance.gpus
-        self._with: defaultdict[Holding, set[str]] = defaultdict(set)
-        for name in self._nodes:
-            self._with[self.holding(name)].add(name)
-        self._disturbed: set[str] = set()
-        self._moved: set[Key] = set()
+    None if none was found. That does not mean that there is none.
+    """
+    order = order_interchangeably(snapshot, relocations)
+    return order.moves if order.live else park_instead_of_stopping(order, Occupancy(snapshot))
 
-    def holding(self, name: str) -> Holding:
-        """Return what the node holds now."""
-        movable = tuple(sorted((gpus for gpus, _ in self._movable[name]), reverse=True))
-        return Holding(self._nodes[name].gpus, self._held[name], name in self._open, movable)
 
-    def carry_out(self, hops: Iterable[Hop]) -> tuple[Move, ...]:
-        """Return the hops as moves without steps; of instances that would do, one of a job disturbed already moves."""
-        return tuple(map(self._carry_out, hops))
-
-    def _carry_out(self, hop: Hop) -> Move:
-        source, key = min(
-            ((name, key) for name in self._with[hop.source] for gpus, key in self._movable[name] if gpus == hop.demand),
-            key=lambda found: (found[1] not in self._moved, found[1][0] not in self._disturbed, found[1]),
-        )
-        target = min(name for name in self._with[hop.target] if name != source)
-        for name in (source, target):
-            self._with[self.holding(name)].discard(name)
-        self._movable[source].remove((hop.demand, key))
-        self._movable[target].append((hop.demand, key))
-        for name in (source, target):
-            self._with[self.holding(name)].add(name)
-        self._disturbed.add(key[0])
-        self._moved.add(key)
-        return Move(0, *key, hop.demand, source, target)
+def live_start(snapshot: Snapshot, relocations: Iterable[Relocated]) -> tuple[Move, ...]:
+    """Return what of these relocations can be made live, up to where the fewest nodes are partial."""
+    moves = without_stops(order_interchangeably(snapshot, relocations), Occupancy(snapshot))
+    counts = partial_counts(snapshot, moves)
+    return moves[: counts.index(min(counts))]
 
 
 def park_instead_of_stopping(order: MoveOrder, occupancy: Occupancy) -> tuple[Move, ...] | None:
@@ -121,10 +86,10 @@ def without_stops(order: MoveOrder, occupancy: Occupancy) -> tuple[Move, ...]:
     return tuple(made)
 
 
-def partial_counts(sequence: Sequence[Move], contents: Sequence[NodeContent]) -> list[int]:
-    """Return how many of these nodes are partial at the start and after each of the moves."""
-    capacity = {content.name: content.capacity for content in contents}
-    used = {content.name: content.used for content in contents}
+def partial_counts(snapshot: Snapshot, sequence: Sequence[Move]) -> list[int]:
+    """Return how many nodes are partial at the start and after each of the moves."""
+    capacity = {node.name: node.gpus for node in snapshot.nodes}
+    used = Counter(snapshot.used_gpus())
     counts = [sum(0 < used[name] < gpus for name, gpus in capacity.items())]
     for move in sequence:
         ends = (move.source, move.destination)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from oracle.moves import Relocated
     from oracle.snapshots.model import Snapshot
-    from oracle.solver import Deadline
 
 Kind: TypeAlias = tuple[str, int]
 """What is interchangeable: the pool and the demand."""
@@ -34,20 +33,16 @@ def order_interchangeably(
     relocations: Iterable[Relocated],
     *,
     max_per_job_at_once: int | None = None,
-    deadline: Deadline,
 ) -> MoveOrder:
     """Return the order of these relocations, or of the same with destinations exchanged if that stops fewer instances.
 
-    The bounds of the result are those of the relocations that are in it. Errors are those of `order_moves` on the
-    relocations as they are.
+    Errors are those of `order_moves` on the relocations as they are.
     """
     relocations = tuple(relocations)
 
     def ordered(moves: Sequence[Relocated]) -> MoveOrder | NoOrderError:
         try:
-            return order_moves(
-                snapshot, moves, max_per_job_at_once=max_per_job_at_once, time_limit=deadline.seconds_left
-            )
+            return order_moves(snapshot, moves, max_per_job_at_once=max_per_job_at_once)
         except NoOrderError as error:
             return error
 

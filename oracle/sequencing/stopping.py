@@ -1,41 +1,24 @@
-"""Which instances have to stop first: as few as possible, so that all moves can be made one after another.
+"""Which instances stop first so that all moves can be made one after another: few, by rules of thumb.
 
 Moves into nodes that have room for everything that is to arrive are made at once: they stand in nobody's way. What
-remains waits in cycles. The components that wait for themselves only are settled one by one, exactly where they are
-small, and the rest of what waits for them follows; that splits the problem without loss, because a component gains
-nothing from moves into it (theory §4, order of moves).
+remains waits in cycles. The components that wait for themselves only are settled one by one, and the rest of what waits
+for them follows; that splits the problem without loss, because a component gains nothing from moves into it (theory §4,
+order of moves).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.sequencing.move_problem import Event, MoveProblem, NoOrderError, blocked_components, count_deadlocks
-from oracle.sequencing.stop_search import MAX_SEARCHED_MOVES, search_stops
+from oracle.sequencing.move_problem import Event, MoveProblem, NoOrderError, blocked_components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from oracle.solver import Deadline
 
-
-@dataclass(frozen=True, slots=True)
-class MoveSequence:
-    """All moves one after another, stops among them where needed, and how many stops there are at least."""
-
-    events: tuple[Event, ...]
-    stops_lower_bound: int
-
-    @property
-    def stopped(self) -> frozenset[int]:
-        """The moves whose instance is stopped first."""
-        return frozenset(event.move for event in self.events if event.stops)
-
-
-def find_sequence(problem: MoveProblem, *, limit: int | None, deadline: Deadline) -> MoveSequence:
-    """Return all moves in a sequence with few stops: fewest, if the bound equals their number.
+def find_sequence(problem: MoveProblem, *, limit: int | None) -> tuple[Event, ...]:
+    """Return all moves one after another, with few stops: none where safe moves are enough.
 
     Parameters
     ----------
@@ -43,24 +26,20 @@ def find_sequence(problem: MoveProblem, *, limit: int | None, deadline: Deadline
         The moves.
     limit
         At most so many instances of one job may be stopped or moving at a time; None for any number.
-    deadline
-        When to stop proving; a sequence is returned all the same.
 
     Raises
     ------
     NoOrderError
-        The limit rules out every order, or every order that was tried.
+        The limit rules out every order that was tried.
     """
     state = _Settling(problem)
-    lower_bound = 0
     state.make_safe_moves()
     while state.left:
         for component in blocked_components(problem, sorted(state.left)):
-            solved = _solve(problem.part(component, state.free), limit, deadline)
-            lower_bound += solved.stops_lower_bound
-            state.apply(Event(component[event.move], event.stops) for event in solved.events)
+            events = _solve(problem.part(component, state.free), limit)
+            state.apply(Event(component[event.move], event.stops) for event in events)
         state.make_safe_moves()
-    return MoveSequence(tuple(state.events), lower_bound)
+    return tuple(state.events)
 
 
 class _Settling:
@@ -110,27 +89,20 @@ class _Settling:
                 self.left.remove(i)
 
 
-def _solve(part: MoveProblem, limit: int | None, deadline: Deadline) -> MoveSequence:
-    """Return a sequence for one component that waits for itself only."""
-    lower_bound = count_deadlocks(part)
-    attempts = [_without_proof(part, rule) for rule in _RULES]
+def _solve(part: MoveProblem, limit: int | None) -> tuple[Event, ...]:
+    """Return a sequence for one component that waits for itself only: of several, the one with the fewest stops."""
+    attempts = [_by_rule(part, rule) for rule in _RULES]
     allowed = [events for events in attempts if limit is None or _keeps_to(part, events, limit)]
-    events = min(allowed, key=_count_stops, default=None)
-    stops = None if events is None else _count_stops(events)
-    if stops != lower_bound and len(part.sizes) <= MAX_SEARCHED_MOVES:
-        found = search_stops(part, limit=limit, fewer_than=stops, deadline=deadline)
-        lower_bound = max(lower_bound, found.stops_lower_bound)
-        events = found.events or events
-    if events is None:
+    if not allowed:
         raise NoOrderError(f"no order was found with at most {limit} instances of one job at a time; there may be one")
-    return MoveSequence(events, lower_bound)
+    return min(allowed, key=_count_stops)
 
 
 def _count_stops(events: Iterable[Event]) -> int:
     return sum(event.stops for event in events)
 
 
-def _without_proof(part: MoveProblem, rule: _Rule) -> tuple[Event, ...]:
+def _by_rule(part: MoveProblem, rule: _Rule) -> tuple[Event, ...]:
     """Return a sequence by making safe moves as long as there are any, then one that `rule` chooses, and so on.
 
     Moves after which their source has room for all its arrivals come first, then any others that there is room for

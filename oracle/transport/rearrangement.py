@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from oracle.closed_form import fewest_partial_nodes
 from oracle.exact import InfeasibleError, solve_pool
 from oracle.node_classes import LEAVING, NodeClass, PackingProblem, PlacedProblem, packing
+from oracle.optimum.search import PlanSearch
 from oracle.solver import Deadline
 from oracle.transport.few_moves import NodeChange
-from oracle.transport.search import PlanSearch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

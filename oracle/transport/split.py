@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from oracle.certificate import Certificate, Status
 from oracle.migration import start_search
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from oracle.migration_certificate import MigrationCertificate
     from oracle.node_classes import Pattern, PlacedProblem
+    from oracle.optimum.search import PlanSearch
     from oracle.solver import Deadline
-    from oracle.transport.model import Integers
-    from oracle.transport.search import PlanSearch
+
+    Integers = npt.NDArray[np.int64]
 
 # Among divisions that cost the same by their bounds, one whose plans are known is taken; this keeps migrations and that
 # preference apart in one number. Pools are fewer than that.
@@ -123,6 +125,10 @@ class PoolsSearch:
             No plan within the limit was found.
         """
         return self._searches[p].certificate(max(limit, self._ranges[p].start))
+
+    def settled(self, p: int, limit: int) -> MigrationCertificate:
+        """Return the cheapest plan of one pool with at most so many partial nodes, as far as time allows."""
+        return self._searches[p].settle(max(limit, self._ranges[p].start))
 
     def settle(self, p: int, limit: int, migrations: int) -> MigrationCertificate | None:
         """Return a plan of one pool with at most so many partial nodes and migrations, or None if none was found.

@@ -14,12 +14,12 @@ from msgspec import inspect
 from docs.making import json_page
 from docs.making.forms import DOCUMENTS, Form, certificates
 from docs.making.made import DOCS
-from oracle import bounds, evidence, migration_certificate, node_classes, reductions
+from oracle import evidence, migration_certificate, node_classes, reductions
 from oracle.certificate import Certificate
 from oracle.cli.main import main as sifopt
 from oracle.migration_certificate import MigrationCertificate
+from oracle.optimum import load_bound, weights
 from oracle.snapshots.native import read_native
-from oracle.transport import bounds as migration_bounds
 from proofs.cli import main as compass_prove
 from simulation.cli.main import main as compass_sim
 
@@ -201,19 +201,18 @@ def test_what_is_documented_is_printed(printed: dict[str, list[object]]) -> None
         (certificates.Problem, node_classes.PackingProblem),
         (certificates.PackedNodes, node_classes.PackedNodes),
         (certificates.ChangedNodes, migration_certificate.ChangedNodes),
-        (certificates.FullCount, bounds.AllFull),
-        (certificates.LoadCount, bounds.WithLoad),
-        (certificates.PartialCount, migration_bounds.AllPartial),
-        (certificates.ArrivalCount, migration_bounds.Arrivals),
-        (certificates.LoadBound, bounds.LoadBound),
-        (certificates.DualWeights, bounds.Weights),
-        (certificates.BranchTree, bounds.Branch),
-        (certificates.SolverProof, bounds.SolverProof),
+        (certificates.FullCount, weights.Full),
+        (certificates.PartialCount, weights.Partial),
+        (certificates.FreeCount, weights.Free),
+        (certificates.ArrivalCount, weights.Arrivals),
+        (certificates.LeavingCount, weights.Leaving),
+        (certificates.LoadBound, load_bound.LoadBound),
+        (certificates.Weights, weights.Weights),
+        (certificates.Branches, weights.Branch),
+        (certificates.SolverProof, weights.SolverProof),
         (certificates.Removal, reductions.Removal),
         (certificates.Remainder, reductions.Remainder),
         (certificates.Reductions, reductions.Reductions),
-        (certificates.MigrationWeights, migration_bounds.MigrationWeights),
-        (certificates.MigrationBranches, migration_bounds.MigrationBranch),
         (certificates.Certificate, Certificate),
         (certificates.MigrationCertificate, MigrationCertificate),
     ],

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oracle.bounds import AllFull, Branch, LoadBound, SolverProof, Weights, WithLoad
 from oracle.certificate import Certificate, CertificateError, Status
 from oracle.exact import solve_pool
 from oracle.node_classes import NodeClass, PackedNodes, PackingProblem
+from oracle.optimum.load_bound import LoadBound
+from oracle.optimum.weights import Branch, Free, Full, SolverProof, Weights
 from tests.oracle.small_pools import GAP, uniform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.bounds import Argument
+    from oracle.certificate import Argument
 
 MIXED = PackingProblem.build(
     {NodeClass(8, 0, 8): 3, NodeClass(4, 1, 3): 2, NodeClass(8, 1, 0, (4, 2)): 1, NodeClass(2, 0, 2, (2, 1)): 1},
@@ -32,7 +33,7 @@ PROBLEMS = {
 }
 BASE = solve_pool(PROBLEMS["dual weights"]).certificate
 TREE = solve_pool(PROBLEMS["branch tree"]).certificate
-BRANCH: dict[str, object] = {"argument": "branch tree", "counted": {"count": "full"}, "at_most": 1}
+BRANCH: dict[str, object] = {"argument": "branches", "counted": {"count": "full"}, "at_most": 1}
 
 
 @pytest.fixture(params=PROBLEMS)
@@ -104,9 +105,9 @@ class TestRoundTrip:
         assert again.holds()
         assert not replace(again, partial_nodes=again.partial_nodes + 1).holds()
 
-    @pytest.mark.parametrize("data", [None, [], {}, {"schema": "compass-abs/certificate/2"}, {"schema": 1}])
+    @pytest.mark.parametrize("data", [None, [], {}, {"schema": "compass-abs/certificate/1"}, {"schema": 1}])
     def test_other_data_is_refused(self, data: object) -> None:
-        with pytest.raises(CertificateError, match="compass-abs/certificate/1"):
+        with pytest.raises(CertificateError, match="compass-abs/certificate/2"):
             Certificate.from_json(data)
 
     def test_the_place_of_an_error_is_named(self) -> None:
@@ -169,12 +170,12 @@ class TestReasons:
     @pytest.mark.parametrize(
         ("argument", "said"),
         [
-            (Weights(1, (0, 0)), "proves a lower bound of 0, not 4"),
-            (Weights(0, (0, 0)), "do not match"),
-            (Weights(1, (0,)), "do not match"),
+            (Weights(1, 0, (0, 0)), "proves a lower bound of 0, not 4"),
+            (Weights(0, 0, (0, 0)), "proves a lower bound of 0, not 4"),
+            (Weights(1, 0, (0,)), "do not match"),
             (LoadBound(), "proves a lower bound of 1, not 4"),
-            (Branch(AllFull(), 0, Weights(1, (1, 1), (-1,)), Weights(1, (1, 1), (0,))), "negative"),
-            (Branch(WithLoad(9, 9), 0, Weights(1, (0, 0), (0,)), Weights(1, (0, 0), (0,))), "bound of 0"),
+            (Branch(Full(), 0, Weights(1, 0, (1, 1), (-1,)), Weights(1, 0, (1, 1), (0,))), "negative"),
+            (Branch(Free(9), 0, Weights(1, 0, (0, 0), (0,)), Weights(1, 0, (0, 0), (0,))), "bound of 0"),
             (SolverProof("CP-SAT", 3), "proves a lower bound of 3, not 4"),
         ],
     )

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.bounds import ArgumentError, Weights
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import PatternModel
 from oracle.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
 from oracle.node_classes import NodeClass, PackingProblem
-from oracle.pattern_model import PatternModel
+from oracle.optimum.weights import ArgumentError, Weights
 from oracle.reductions import RULES, Reductions, Remainder, Removal, Rule, reductions_bound, uniform_problem
-from oracle.solver import Outcome, Row, solve_integers
+from oracle.solver import Outcome, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,7 +134,7 @@ class TestValue:
         for _ in range(cases):
             counts = awkward(rng, 30)
             model = PatternModel(uniform_problem(counts))
-            answer = solve_integers(model.program(NodeClass.is_partial))
+            answer = solve_by_cp_sat(model.program(NodeClass.is_partial))
             assert answer.outcome is Outcome.OPTIMAL
             solved = sum(answer.values[i] for i, _ in model.counting_where(NodeClass.is_partial))
             assert fewest_partial_nodes(counts) == solved, counts
@@ -155,7 +156,7 @@ class TestValue:
             if settled.partial_nodes > remainder:
                 model = PatternModel(uniform_problem(counts))
                 better = Row(remainder, settled.partial_nodes - 1, model.counting_where(NodeClass.is_partial))
-                answer = solve_integers(model.program(NodeClass.is_partial, [better]))
+                answer = solve_by_cp_sat(model.program(NodeClass.is_partial, [better]))
                 assert answer.outcome is Outcome.INFEASIBLE, counts
                 cases -= 1
 
@@ -228,7 +229,7 @@ class TestProof:
     def test_argument_survives_json(self) -> None:
         argument = closed_form_with_witness(counts_of(7, 1, 3, 2, 2, 2, 2, 2, 2, 2)).argument
         assert argument.removals == (Removal((7, 1), 1), Removal((2, 2, 2, 2), 1))
-        assert argument.rest == Weights(3, (1, 1))
+        assert argument.rest == Weights(3, 0, (1, 1))
         assert msgspec.json.decode(msgspec.json.encode(argument), type=Reductions) == argument
 
 
@@ -285,13 +286,13 @@ class TestRules:
     def test_weak_weights_prove_less(self) -> None:
         """Any weights that fit are an argument, but a bound is only what they are worth."""
         problem = uniform_problem(counts_of(5, 5, 5))
-        assert reductions_bound(problem, Reductions((), Weights(1, (1,)))) == 3
-        assert reductions_bound(problem, Reductions((), Weights(3, (1,)))) == 1
-        assert reductions_bound(problem, Reductions((), Weights(1, (2,)))) <= 3
+        assert reductions_bound(problem, Reductions((), Weights(1, 0, (1,)))) == 3
+        assert reductions_bound(problem, Reductions((), Weights(3, 0, (1,)))) == 1
+        assert reductions_bound(problem, Reductions((), Weights(1, 0, (2,)))) <= 3
 
     def test_refuses_weights_for_other_demands(self) -> None:
         with pytest.raises(ArgumentError):
-            reductions_bound(uniform_problem((1, 1)), Reductions((), Weights(1, (1,))))
+            reductions_bound(uniform_problem((1, 1)), Reductions((), Weights(1, 0, (1,))))
 
     @pytest.mark.parametrize("node", [NodeClass(16, 0, 16), NodeClass(8, 1, 7), NodeClass(8, 0, 0, (1,))])
     def test_refuses_other_nodes(self, node: NodeClass) -> None:

@@ -5,28 +5,26 @@ from __future__ import annotations
 import random
 import threading
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 import oracle.admission
 from oracle.admission import Verdict, admit
-from oracle.branch_and_cut import solve_by_branching
 from oracle.interruption import Interruption, current, interruptible
 from oracle.measurement import measure
 from oracle.planning import plan
 from oracle.rechecking import verify
-from oracle.rooms.making_room import make_room
+from oracle.rooms.room import make_room
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
 from tests.oracle.small_pools import clusters, snapshot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from oracle.rooms.making_room import Room
-    from oracle.rooms.model import Group
+    from oracle.optimum.model import NodeKind
+    from oracle.rooms.room import Room
     from oracle.solver import IntegerAnswer
 
 
@@ -61,7 +59,7 @@ class TestDeadline:
         assert deadline.is_open()
 
 
-@pytest.mark.parametrize("solve", [solve_integers, partial(solve_by_branching, max_nodes=10**9)])
+@pytest.mark.parametrize("solve", [solve_integers])
 def test_a_solver_stops(solve: Callable[[Program, Deadline], IntegerAnswer]) -> None:
     interruption = Interruption()
     answers: list[IntegerAnswer] = []
@@ -131,8 +129,8 @@ def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["checkpoint", "live"])
 def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    def without_proof(groups: Mapping[Group, Sequence[str]], instances: int, gpus: int, deadline: Deadline) -> Room:
-        room = make_room(groups, instances, gpus, deadline)
+    def without_proof(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline: Deadline) -> Room:
+        room = make_room(nodes, instances, gpus, deadline)
         if (interruption := current()) is not None:
             interruption.request()
         return room if room.changes is None else replace(room, outcome=Outcome.FOUND, lower_bound=0)

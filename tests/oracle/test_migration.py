@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pytest
 
-import oracle.transport.model
-import oracle.transport.proof
-import oracle.transport.search
-from oracle.bounds import SolverProof
+import oracle.optimum.search
+from benchmarks.cp_sat import solve_by_cp_sat
+from benchmarks.pattern_model import pairs_program
 from oracle.certificate import Status
 from oracle.exact import InfeasibleError, UndecidedError
 from oracle.frontier import frontier, plans_along
@@ -27,11 +26,11 @@ from oracle.node_classes import (
     count_partial,
     packing,
 )
-from oracle.patterns import legal_patterns
+from oracle.optimum.proving import Prover
+from oracle.optimum.weights import Branch, SolverProof, Weights
 from oracle.snapshots.document import Document
 from oracle.snapshots.native import read_native
-from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, Row, SolverError, solve_integers
-from oracle.transport.bounds import MigrationBranch, MigrationWeights
+from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, SolverError
 from oracle.transport.split import PoolsSearch
 from tests.oracle import brute_force, every_placement
 from tests.oracle.every_placement import NEVER
@@ -72,22 +71,7 @@ def uniform_pool(nodes: int, demands: str, seed: int, capacity: int = 8) -> Plac
 
 def plain_optimum(placed: PlacedProblem, limit: int) -> int | None:
     """Return the fewest migrations as CP-SAT finds them with every column; None if it says there is no plan."""
-    problem, groups = placed.problem, placed.current
-    columns = [
-        (g, Counter(group.pattern), Counter(after), problem.classes[group.node_class].is_partial(sum(after)))
-        for g, group in enumerate(groups)
-        for after in legal_patterns(problem.classes[group.node_class], problem.demands, limit=10_000) or ()
-    ]
-    rows = [
-        Row(group.nodes, group.nodes, tuple((i, 1) for i, column in enumerate(columns) if column[0] == g))
-        for g, group in enumerate(groups)
-    ]
-    for demand, _ in problem.demands:
-        terms = ((i, after[demand] - before[demand]) for i, (_, before, after, _) in enumerate(columns))
-        rows.append(Row(0, 0, tuple((i, change) for i, change in terms if change)))
-    rows.append(Row(None, limit, tuple((i, 1) for i, column in enumerate(columns) if column[3])))
-    costs = tuple((after - before).total() for _, before, after, _ in columns)
-    answer = solve_integers(Program(costs, tuple(groups[column[0]].nodes for column in columns), tuple(rows)))
+    answer = solve_by_cp_sat(pairs_program(placed, limit))
     assert answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
     return answer.bound
 
@@ -280,40 +264,21 @@ class TestOutOfTime:
             fewest_migrations(uniform_pool(10, "uniform", seed=1), -1)
 
 
-def nothing(*_args: object, **_options: object) -> None:
+def nothing(*_: object) -> None:
     """Stand in for a search that finds nothing."""
 
 
 class TestEveryStageIsExact:
     """What one stage does not settle, the next ones settle to the same number."""
 
-    @pytest.mark.parametrize("without", ["exchanges", "residues", "trees", "exchanges and trees", "all but CP-SAT"])
+    @pytest.mark.parametrize("without", ["weights", "tree"])
     def test_same_numbers_with_a_tool_missing(self, without: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        if "exchanges" in without or "all" in without:
-            monkeypatch.setattr(oracle.transport.proof, "balance", nothing)
-        if "residues" in without or "all" in without:
-            monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
-            monkeypatch.setattr(oracle.transport.proof, "residue_weights", nothing)
-        if "trees" in without or "all" in without:
-            monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
+        monkeypatch.setattr(Prover, without, nothing)
         for placed, costs in small_pools(60, seed=4):
             assert_agrees(placed, costs)
 
-    @pytest.mark.parametrize("limit", [0, 8])
-    def test_patterns_that_are_not_all_listed(self, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.transport.model, "MAX_PATTERNS", limit)
-        settled = 0
-        for placed, costs in small_pools(100, seed=5):
-            found = fewest_migrations(placed)
-            found.certificate.verify()
-            assert found.partial_nodes <= found.inherent.partial_nodes
-            assert found.lower_bound <= costs[found.inherent.partial_nodes] <= found.migrations
-            settled += found.status is Status.OPTIMAL
-        assert settled > 90
-
-    def test_what_cp_sat_proves_is_marked_as_its_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
-        monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
+    def test_what_only_a_solver_proves_is_marked_as_its_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Prover, "tree", nothing)
         arguments = [fewest_migrations(placed).certificate for placed, _ in small_pools(300, seed=1)]
         claimed = [certificate for certificate in arguments if isinstance(certificate.argument, SolverProof)]
         assert claimed
@@ -326,9 +291,7 @@ class TestEveryStageIsExact:
         def stopped(_program: Program, _deadline: Deadline) -> IntegerAnswer:
             return IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
 
-        monkeypatch.setattr(oracle.transport.search, "solve_integers", stopped)
-        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
-        monkeypatch.setattr(oracle.transport.search, "residue_weights", nothing)
+        monkeypatch.setattr(oracle.optimum.search, "solve_integers", stopped)
         open_ = 0
         for placed, costs in small_pools(300, seed=1):
             found = fewest_migrations(placed)
@@ -340,16 +303,12 @@ class TestEveryStageIsExact:
         def wrong(program: Program, _deadline: Deadline) -> IntegerAnswer:
             return IntegerAnswer(Outcome.OPTIMAL, (1,) * len(program.costs), 0, "a solver")
 
-        monkeypatch.setattr(oracle.transport.search, "solve_integers", wrong)
-        monkeypatch.setattr(oracle.transport.proof, "balance", nothing)
-        monkeypatch.setattr(oracle.transport.proof, "MAX_LEAVES_AND_BRANCHES", 0)
-        with pytest.raises(SolverError, match="a solver returned a plan that is none"):
+        monkeypatch.setattr(oracle.optimum.search, "solve_integers", wrong)
+        with pytest.raises(SolverError, match="none"):
             fewest_migrations(uniform_pool(40, "uniform", seed=1))
 
-    def test_the_simplest_argument_that_suffices_is_given(self) -> None:
-        kinds = Counter(
-            (type(argument).__name__, isinstance(argument, MigrationWeights) and argument.modulus > 1)
-            for argument in (fewest_migrations(placed).certificate.argument for placed, _ in small_pools(600, seed=6))
-        )
-        assert kinds[MigrationWeights.__name__, False] > kinds[MigrationWeights.__name__, True] > 0
-        assert kinds[MigrationWeights.__name__, False] > kinds[MigrationBranch.__name__, False] > 0
+    def test_weights_alone_prove_most_and_trees_the_rest(self) -> None:
+        arguments = [fewest_migrations(placed).certificate.argument for placed, _ in small_pools(600, seed=6)]
+        kinds = Counter(map(type, arguments))
+        assert kinds[Weights] > kinds[Branch] > 0
+        assert 100 * kinds[SolverProof] < len(arguments)

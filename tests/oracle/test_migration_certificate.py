@@ -1,34 +1,33 @@
-"""Bounds on migrations hold for any weights, residues and trees; certificates are checked, corrupted ones refused."""
+"""Bounds hold for any weights and trees; certificates of migrations are checked, corrupted ones refused."""
 
 from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from oracle.bounds import AllFull, ArgumentError, SolverProof, WithLoad
 from oracle.certificate import CertificateError, Status
 from oracle.migration import fewest_migrations
 from oracle.migration_certificate import ChangedNodes, MigrationCertificate
 from oracle.node_classes import NodeClass, PackingProblem, PlacedProblem, constrained_problem, contents_by_pool, packing
-from oracle.transport.bounds import (
-    MAX_MODULUS,
-    AllPartial,
+from oracle.optimum.model import Pool
+from oracle.optimum.weights import (
+    ArgumentError,
     Arrivals,
-    Leaf,
-    MigrationBranch,
-    MigrationWeights,
-    PricedNodes,
-    leaves,
-    migration_bound,
+    Branch,
+    Free,
+    Full,
+    Leaving,
+    Partial,
+    Proof,
+    SolverProof,
+    Weights,
 )
-from oracle.transport.model import columns_of, staying, towards
-from oracle.transport.relaxation import price
-from oracle.transport.remainders import lattice_basis
 from tests.oracle import every_placement
 from tests.oracle.every_placement import NEVER
 from tests.oracle.small_pools import clusters, snapshot_of
@@ -36,7 +35,7 @@ from tests.oracle.small_pools import clusters, snapshot_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from oracle.transport.bounds import MigrationCount, MigrationTree
+    from oracle.optimum.weights import Count, Tree
     from tests.oracle.every_placement import Costs
 
 
@@ -46,135 +45,92 @@ def pools(count: int, seed: int) -> Iterator[tuple[PlacedProblem, Costs]]:
             yield constrained_problem(contents), every_placement.fewest_migrations(cluster, pool)
 
 
-def random_weights(rng: random.Random, placed: PlacedProblem, depth: int) -> MigrationWeights:
+def random_weights(rng: random.Random, pool: Pool, depth: int) -> Weights:
     """Return weights that prove something as often as not: what is worth as much as it has GPUs, give or take."""
-    modulus, full = rng.choice([1, 1, 2, 3, 8]), max((kind.capacity for kind in placed.problem.classes), default=1) or 1
-    demands = placed.problem.demands
-    return MigrationWeights(
-        denominator=full,
-        demands=tuple(full - demand + rng.choice([-1, 0, 0, 0, 1]) for demand, _ in demands),
+    full = max((kind.node_class.capacity for kind in pool.nodes), default=1) or 1
+    demands = sorted(pool.instances, reverse=True)
+    if rng.random() < 0.3:
+        values = tuple(demand + rng.choice([-1, 0, 0, 0]) for demand in demands)
+        return Weights(full - 1, 0, values, tuple(rng.choice([0, 1, full]) for _ in range(depth)))
+    return Weights(
         partial=full - 1 + rng.choice([0, 0, 1]),
+        arrival=full,
+        demands=tuple(full - demand + rng.choice([-1, 0, 0, 0, 1]) for demand in demands),
         branches=tuple(rng.choice([0, 1, full]) for _ in range(depth)),
-        modulus=modulus,
-        residues=tuple(rng.randrange(modulus) for _ in range(len(demands) + 1)) if modulus > 1 else (),
     )
 
 
-def random_tree(rng: random.Random, placed: PlacedProblem, depth: int = 0) -> MigrationTree:
+def random_tree(rng: random.Random, pool: Pool, depth: int = 0) -> Tree:
     """Return a tree of random branches and weights, most of them useless."""
     if depth == 3 or rng.random() < 0.4:
-        return random_weights(rng, placed, depth)
-    group = rng.choice(placed.current)
-    counts: list[MigrationCount] = [AllFull(), AllPartial(), WithLoad(group.node_class, sum(group.pattern))]
-    counted = rng.choice(counts)
-    if placed.problem.demands and rng.random() < 0.4:
-        counted = Arrivals(rng.choice(placed.problem.demands)[0])
-    below, above = (random_tree(rng, placed, depth + 1) for _ in range(2))
-    return MigrationBranch(counted, rng.randint(-1, 4), below, above)
+        return random_weights(rng, pool, depth)
+    kind = rng.choice(list(pool.nodes))
+    counts: list[Count] = [Full(), Partial(), Free(rng.randint(0, kind.node_class.capacity))]
+    if pool.instances and rng.random() < 0.4:
+        counts = [Arrivals(rng.choice(list(pool.instances)))]
+    elif kind.holds and rng.random() < 0.4:
+        counts = [Leaving(rng.choice(kind.holds), kind.holds)]
+    below, above = (random_tree(rng, pool, depth + 1) for _ in range(2))
+    return Branch(rng.choice(counts), rng.randint(-1, 4), below, above)
 
 
 class TestBounds:
-    """Whatever the weights, the residues and the branches: the bound is never above the fewest migrations."""
+    """Whatever the weights and the branches: no bound is above what is so in the best placement."""
 
     def test_random_arguments_are_sound(self) -> None:
         rng = random.Random(1)
-        strong = 0
+        strong: Counter[str] = Counter()
         for placed, costs in pools(250, seed=11):
+            pool = Pool.of(placed)
+            fewest = next(limit for limit, cost in enumerate(costs) if cost < NEVER)
             for _ in range(6):
-                tree = random_tree(rng, placed)
+                tree = random_tree(rng, pool)
+                proof = Proof(pool, tree)
+                assert proof.partial_nodes() <= fewest, (placed, tree)
+                strong["partial"] += proof.partial_nodes() > 0
                 for limit, cost in enumerate(costs):
                     if cost < NEVER:
-                        bound = migration_bound(placed, limit, tree)
-                        strong += bound > 0
-                        assert bound <= cost, (placed, limit, tree)
-        assert strong > 50
+                        strong["moves"] += proof.arrivals(limit) > 0
+                        assert proof.arrivals(limit) <= cost, (placed, limit, tree)
+        assert strong["partial"] > 20
+        assert strong["moves"] > 50
 
     def test_huge_weights_are_exact(self) -> None:
         """Beyond 64 bits the same bound comes out as with small numbers."""
         rng = random.Random(2)
+        factor = 10**30
         for placed, _ in pools(40, seed=12):
-            weights = random_weights(rng, placed, 0)
-            factor = 10**30
-            scaled = msgspec.structs.replace(
-                weights,
-                denominator=weights.denominator * factor,
-                demands=tuple(y * factor for y in weights.demands),
-                partial=weights.partial * factor,
-            )
-            assert migration_bound(placed, 1, scaled) == migration_bound(placed, 1, weights)
-
-    def test_the_dynamic_program_agrees_with_listing_all_columns(self) -> None:
-        rng = random.Random(3)
-        for placed, _ in pools(150, seed=13):
-            columns = columns_of(placed)
-            for leaf in leaves(random_tree(rng, placed)):
-                bare = Leaf(msgspec.structs.replace(leaf.weights, modulus=1, residues=()), leaf.cuts)
-                for limit in (0, 1, 3):
-                    assert PricedNodes(placed, bare).bound(limit) == price(columns, bare).bound(limit)
+            pool = Pool.of(placed)
+            weights = random_weights(rng, pool, 0)
+            values = tuple(y * factor for y in weights.demands)
+            scaled = Weights(weights.partial * factor, weights.arrival * factor, values)
+            assert Proof(pool, scaled).arrivals(1) == Proof(pool, weights).arrivals(1)
 
     @pytest.mark.parametrize(
         ("wrong", "said"),
         [
-            ({"denominator": 0}, "match the demands"),
+            ({"arrival": -1}, "negative"),
             ({"demands": ()}, "match the demands"),
             ({"partial": -1}, "negative"),
-            ({"branches": (1,)}, "match the branches"),
-            ({"modulus": 0}, "modulus"),
-            ({"modulus": MAX_MODULUS + 1}, "modulus"),
-            ({"residues": (1,)}, "residues do not match"),
-            ({"modulus": 2, "residues": (0, 2)}, "not below the modulus"),
-            ({"modulus": 2, "residues": (-1, 0)}, "negative"),
+            ({"branches": (1,)}, "match the demands or the branches"),
         ],
     )
     def test_malformed_weights(self, wrong: dict[str, object], said: str) -> None:
         problem = PackingProblem.build({NodeClass(8, 0, 8): 2}, {3: 1})
         placed = PlacedProblem(problem, packing({(0, ()): 1, (0, (3,)): 1}))
-        weights = msgspec.structs.replace(MigrationWeights(1, (0,), 0), **wrong)
+        weights = msgspec.structs.replace(Weights(0, 1, (0,)), **wrong)
         with pytest.raises(ArgumentError, match=said):
-            migration_bound(placed, 1, weights)
-
-
-class TestLattice:
-    """The basis spans what the vectors span."""
-
-    @pytest.mark.parametrize(
-        ("vectors", "diagonal"),
-        [
-            ([(2, 0), (0, 3)], [2, 3]),
-            ([(2, 1), (0, 3), (4, 5)], [2, 3]),
-            ([(6, 0), (10, 0), (15, 0), (0, 1)], [1, 1]),
-            ([(0, 4)], [16, 4]),
-            ([], [16, 16]),
-        ],
-    )
-    def test_diagonals(self, vectors: list[tuple[int, int]], diagonal: list[int]) -> None:
-        basis = lattice_basis(vectors, 2)
-        assert [abs(basis[i][i]) for i in range(2)] == diagonal
-        assert basis[1][0] == 0
-
-
-class TestTowards:
-    """A plan towards a packing is one of all nodes of all classes."""
-
-    def test_a_packing_of_other_nodes(self) -> None:
-        problem = PackingProblem.build({NodeClass(8, 0, 8): 2}, {3: 1})
-        placed = PlacedProblem(problem, packing({(0, ()): 1, (0, (3,)): 1}))
-        columns = columns_of(placed)
-        assert (towards(columns, placed.current) == staying(columns)).all()
-        with pytest.raises(ValueError, match="not one of these nodes"):
-            towards(columns, packing({(0, ()): 2, (0, (3,)): 1}))
+            Proof(Pool.of(placed), weights)
 
 
 @pytest.fixture(scope="module")
 def certificates() -> list[MigrationCertificate]:
     """Certificates with every kind of argument that can be checked."""
     found = [fewest_migrations(placed).certificate for placed, _ in pools(600, seed=6)]
-    found = [certificate for certificate in found if certificate.migrations > 1]
-    branched = [one for one in found if isinstance(one.argument, MigrationBranch)]
-    residues = [one for one in found if isinstance(one.argument, MigrationWeights) and one.argument.modulus > 1]
+    found = [certificate for certificate in found if certificate.migrations > 1 and certificate.recheckable]
+    branched = [one for one in found if isinstance(one.argument, Branch)]
     assert branched
-    assert residues
-    return [*found[:30], *branched[:20], *residues[:20]]
+    return [*found[:30], *branched[:20]]
 
 
 def corruptions() -> dict[str, Callable[[MigrationCertificate], MigrationCertificate]]:
@@ -191,11 +147,11 @@ def corruptions() -> dict[str, Callable[[MigrationCertificate], MigrationCertifi
         (demand, count), *rest = certificate.problem.demands
         return replace(certificate, problem=replace(certificate.problem, demands=((demand, count + 1), *rest)))
 
-    def raised(argument: object) -> MigrationWeights | MigrationBranch:
-        if isinstance(argument, MigrationBranch):
+    def raised(argument: object) -> Tree:
+        if isinstance(argument, Branch):
             return msgspec.structs.replace(argument, below=raised(argument.below), above=raised(argument.above))
-        assert isinstance(argument, MigrationWeights)
-        return msgspec.structs.replace(argument, denominator=argument.denominator * 1000)
+        assert isinstance(argument, Weights)
+        return msgspec.structs.replace(argument, arrival=max(1, argument.arrival) * 1000)
 
     return {
         "nodes of a class": lambda c: nodes(c, lambda count: count + 1),
@@ -253,14 +209,13 @@ class TestCertificates:
         """A changed weight may prove as much by luck, but never more."""
         rng = random.Random(4)
         for certificate in certificates:
-            placed = PlacedProblem(certificate.problem, certificate.present)
-            for leaf in leaves(certificate.argument) if not isinstance(certificate.argument, SolverProof) else ():
-                demands = [y + rng.randint(-1, 1) for y in leaf.weights.demands]
-                weights = msgspec.structs.replace(leaf.weights, demands=tuple(demands), branches=())
-                changed = replace(certificate, argument=weights)
-                bound = migration_bound(placed, certificate.max_partial_nodes, weights)
+            pool = Pool.of(PlacedProblem(certificate.problem, certificate.present))
+            if isinstance(certificate.argument, Weights):
+                demands = tuple(y + rng.randint(-1, 1) for y in certificate.argument.demands)
+                weights = msgspec.structs.replace(certificate.argument, demands=demands)
+                bound = Proof(pool, weights).arrivals(certificate.max_partial_nodes)
                 assert bound <= certificate.migrations
-                assert changed.holds() == (bound == certificate.lower_bound)
+                assert replace(certificate, argument=weights).holds() == (bound == certificate.lower_bound)
 
     @pytest.mark.parametrize("data", [None, [], {}, {"schema": "compass-abs/certificate/1"}])
     def test_other_data(self, data: object) -> None:

@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.sequencing.stopping
 from compass_core.errors import UnknownJobError
-from oracle.certificate import Status
 from oracle.moves import Move, MoveError, Stop, protect
 from oracle.ordering import NoOrderError, order_moves
 from oracle.plans.resumption import read_moves, resume
 from oracle.replay import replay
-from oracle.sequencing.move_problem import MoveProblem, count_deadlocks, is_stuck
+from oracle.sequencing.move_problem import MoveProblem
 from oracle.sequencing.rematching import order_interchangeably, rematched
-from oracle.sequencing.step_search import search_steps
-from oracle.sequencing.stop_search import search_stops
 from oracle.sequencing.stopping import find_sequence
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline
 from tests.oracle import brute_moves
 
 if TYPE_CHECKING:
@@ -69,17 +64,11 @@ class TestSmallOrders:
         snapshot = cluster({"a": [4, 3], "b": [4, 2], "c": []})
         order = order_moves(snapshot, to(snapshot, a0="c", b0="c"))
         assert [move.step for move in order.moves] == [1, 1]
-        assert (order.live, order.steps, order.stops_status, order.steps_status) == (
-            True,
-            1,
-            Status.OPTIMAL,
-            Status.OPTIMAL,
-        )
+        assert (order.live, order.steps) == (True, 1)
 
     def test_nothing_to_do(self) -> None:
         order = order_moves(cluster({"a": [1]}), [])
         assert (order.moves, order.stops, order.steps) == ((), (), 0)
-        assert order.steps_status is Status.OPTIMAL
 
     def test_room_that_a_move_gives_back_counts_from_the_next_step(self) -> None:
         snapshot = cluster({"a": [8], "b": [8], "c": []})
@@ -91,7 +80,6 @@ class TestSmallOrders:
         snapshot = cluster({"a": [4, 1, 3], "b": [5, 3]})
         order = order_moves(snapshot, to(snapshot, a0="b", a1="b", b0="a"))
         assert len(order.stops) == 1
-        assert order.stops_status is Status.OPTIMAL
         played(snapshot, order)
 
     def test_the_exchange_of_two_whole_nodes(self) -> None:
@@ -99,7 +87,6 @@ class TestSmallOrders:
         order = order_moves(snapshot, to(snapshot, a0="b", b0="a"))
         assert order.stops == (Stop(1, "a0", 0, 8, "a"),)
         assert [(move.step, move.job) for move in order.moves] == [(1, "b0"), (2, "a0")]
-        assert (order.stops_lower_bound, order.steps_lower_bound, order.live) == (1, 2, False)
 
     def test_the_order_of_two_arrivals_can_matter(self) -> None:
         # b has 4 free. If a1 (2 GPUs) comes first, a0 (4) does not fit, and c0 waits for a for ever.
@@ -110,7 +97,7 @@ class TestSmallOrders:
         played(snapshot, order)
 
     def test_no_graph_library_is_loaded_without_a_cycle(self) -> None:
-        code = "import sys, oracle.admission, oracle.queue_admission, oracle.sequencing.live_plan; "
+        code = "import sys, oracle.admission, oracle.queue_admission, oracle.planning; "
         code += "import oracle.plans.resumption; "
         code += "sys.exit('networkx' in sys.modules or 'ortools' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -123,7 +110,7 @@ class TestLimitPerJob:
     @pytest.mark.parametrize(("limit", "steps"), [(None, 1), (3, 1), (2, 2), (1, 3)])
     def test_steps(self, limit: int | None, steps: int) -> None:
         order = order_moves(self.SNAPSHOT, self.MOVES, max_per_job_at_once=limit)
-        assert (order.steps, order.steps_lower_bound) == (steps, steps)
+        assert order.steps == steps
         played(self.SNAPSHOT, order, limit)
 
     def test_another_instance_is_stopped(self) -> None:
@@ -137,7 +124,7 @@ class TestLimitPerJob:
     def test_no_order_keeps_to_the_limit(self) -> None:
         snapshot = cluster({"a": [5], "b": [6]}, job_of={"a0": "j", "b0": "j"})
         moves = [Move(0, "j", 0, 5, "a", "b"), Move(0, "j", 1, 6, "b", "a")]
-        with pytest.raises(NoOrderError, match="every order has more than 1 instances"):
+        with pytest.raises(NoOrderError, match=r"no order was found .* there may be one"):
             order_moves(snapshot, moves, max_per_job_at_once=1)
         assert len(order_moves(snapshot, moves, max_per_job_at_once=2).stops) == 1
 
@@ -250,26 +237,27 @@ def random_goals(rng: random.Random, count: int, most_moves: int) -> Iterable[tu
             count -= 1
 
 
-def check_orders(seed: int, count: int, most_moves: int) -> None:
+def check_orders(seed: int, count: int, most_moves: int) -> tuple[int, int]:
+    """Return how many orders stop more instances than any has to, and how many there are that none was found of."""
     rng = random.Random(seed)
+    more = missed = 0
     for world, goal in random_goals(rng, count, most_moves):
         limit = rng.choice([None, None, 1, 2])
         expected = brute_moves.fewest_stops_and_steps(world, goal, limit)
         try:
             order = order_moves(world.snapshot(), relocations(world, goal), max_per_job_at_once=limit)
         except NoOrderError:
-            assert expected is None, (world, goal, limit)
+            missed += expected is not None
             continue
         assert expected is not None, (world, goal, limit)
-        assert (len(order.stops), order.stops_lower_bound) == (expected[0], expected[0]), (world, goal, limit)
-        assert order.steps_lower_bound <= expected[1] <= order.steps, (world, goal, limit)
-        if limit is None or order.live:
-            assert (order.steps, order.steps_status) == (expected[1], Status.OPTIMAL), (world, goal, limit)
+        assert len(order.stops) >= expected[0], (world, goal, limit)
+        more += len(order.stops) > expected[0]
         if limit is None:
             assert_stops_are_late(world.snapshot(), order)
         end = played(world.snapshot(), order, limit)
         keys = [(job.name, i) for job in world.snapshot().jobs for i in range(len(job.instances))]
         assert dict(zip(keys, end, strict=True)) == {world.key(i): node for i, node in enumerate(goal)}
+    return more, missed
 
 
 def assert_stops_are_late(snapshot: Snapshot, order: MoveOrder) -> None:
@@ -281,13 +269,17 @@ def assert_stops_are_late(snapshot: Snapshot, order: MoveOrder) -> None:
 
 
 class TestAgainstEveryOrder:
-    def test_fewest_stops_and_steps(self) -> None:
-        check_orders(seed=1, count=200, most_moves=4)
+    """Orders are valid; rules of thumb miss the fewest stops, or an order within a limit, now and then."""
+
+    def test_few_stops(self) -> None:
+        more, missed = check_orders(seed=1, count=300, most_moves=5)
+        assert more + missed <= 9
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(10))
-    def test_fewest_stops_and_steps_of_many(self, seed: int) -> None:
-        check_orders(seed=100 + seed, count=500, most_moves=5)
+    def test_few_stops_of_many(self, seed: int) -> None:
+        more, missed = check_orders(seed=100 + seed, count=1_000, most_moves=6)
+        assert more + missed <= 30
 
 
 def repacked(nodes: int, spare: int, seed: int) -> tuple[Snapshot, list[Move]]:
@@ -316,52 +308,22 @@ def repacked(nodes: int, spare: int, seed: int) -> tuple[Snapshot, list[Move]]:
 
 
 class TestLargeComponents:
-    def test_what_is_not_proved_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        entangled = [repacked(4 + seed % 3, seed % 3, seed) for seed in range(20)]
-        exact = [order_moves(snapshot, moves) for snapshot, moves in entangled]
-        monkeypatch.setattr(oracle.sequencing.stopping, "MAX_SEARCHED_MOVES", 0)
-        settled = 0
-        for (snapshot, moves), best in zip(entangled, exact, strict=True):
-            order = order_moves(snapshot, moves)
-            played(snapshot, order)
-            assert order.stops_lower_bound <= best.stops_lower_bound <= len(best.stops) <= len(order.stops)
-            assert (order.stops_status is Status.OPTIMAL) == (order.stops_lower_bound == len(order.stops))
-            settled += order.stops_status is Status.OPTIMAL
-        assert settled
-        assert any(order.stops for order in exact)
+    def test_entangled_moves(self) -> None:
+        orders: list[MoveOrder] = []
+        for seed in range(20):
+            snapshot, moves = repacked(4 + seed % 3, seed % 3, seed)
+            orders.append(order_moves(snapshot, moves))
+            played(snapshot, orders[-1])
+        assert any(order.stops for order in orders)
 
-    def test_no_time_to_prove(self) -> None:
+    def test_many_nodes(self) -> None:
         snapshot, moves = repacked(40, 5, 1)
-        order = order_moves(snapshot, moves, time_limit=0)
-        played(snapshot, order)
-        assert order.stops_lower_bound <= len(order.stops)
-
-    def test_a_limit_that_no_search_has_settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        snapshot = cluster({"a": [5], "b": [6]}, job_of={"a0": "j", "b0": "j"})
-        moves = [Move(0, "j", 0, 5, "a", "b"), Move(0, "j", 1, 6, "b", "a")]
-        monkeypatch.setattr(oracle.sequencing.stopping, "MAX_SEARCHED_MOVES", 0)
-        with pytest.raises(NoOrderError, match=r"no order was found .* there may be one"):
-            order_moves(snapshot, moves, max_per_job_at_once=1)
-
-    def test_the_search_gives_up_with_a_bound(self) -> None:
-        circle = MoveProblem((8, 8), (0, 1), (1, 0), (0, 1), {0: 0, 1: 0})
-        given_up = search_stops(circle, limit=None, deadline=Deadline(0))
-        assert (given_up.events, given_up.stops_lower_bound) == (None, 1)
-        assert not search_steps(circle, stops=1, fewer_than=9, limit=None, deadline=Deadline(0)).finished
-
-    def test_disjoint_deadlocks_are_counted(self) -> None:
-        circles = MoveProblem(
-            (8,) * 6, (0, 1, 2, 3, 4, 5), (1, 0, 3, 4, 2, 0), tuple(range(6)), dict.fromkeys(range(6), 0)
-        )
-        assert count_deadlocks(circles) == 2
-        assert is_stuck(circles, frozenset({0, 1}))
-        assert not is_stuck(circles, frozenset({0, 5}))
+        played(snapshot, order_moves(snapshot, moves))
 
     def test_parts_that_wait_for_other_parts(self) -> None:
         # The circle of 0 and 1 waits for nothing; 2 waits for it, 3 for 2.
         chain = MoveProblem((8, 8, 4, 4), (0, 1, 2, 3), (1, 0, 4, 2), tuple(range(4)), {0: 0, 1: 0, 2: 0, 3: 4, 4: 4})
-        sequence = find_sequence(chain, limit=None, deadline=Deadline())
-        assert (len(sequence.stopped), sequence.stops_lower_bound) == (1, 1)
+        assert sum(event.stops for event in find_sequence(chain, limit=None)) == 1
 
 
 class TestExchangedDestinations:
@@ -370,7 +332,7 @@ class TestExchangedDestinations:
         snapshot = cluster({"a": [3, 4], "b": [4, 3], "c": [4, 4], "d": [4]})
         moves = to(snapshot, a0="b", b0="a", c0="d")
         assert len(order_moves(snapshot, moves).stops) == 1
-        order = order_interchangeably(snapshot, moves, deadline=Deadline())
+        order = order_interchangeably(snapshot, moves)
         assert order.live
         played(snapshot, order)
 
@@ -379,8 +341,8 @@ class TestExchangedDestinations:
             snapshot, moves = repacked(40, 8, seed)
             other = rematched(snapshot, moves)
             assert {(move.job, move.source) for move in other} <= {(move.job, move.source) for move in moves}
-            plain = order_moves(snapshot, moves, time_limit=0)
-            order = order_interchangeably(snapshot, moves, deadline=Deadline(0))
+            plain = order_moves(snapshot, moves)
+            order = order_interchangeably(snapshot, moves)
             assert len(order.stops) <= len(plain.stops)
             ends = [replay(snapshot, found.moves, found.stops).used_gpus() for found in (plain, order)]
             assert ends[0] == ends[1]
@@ -390,7 +352,7 @@ class TestExchangedDestinations:
         for world, goal in random_goals(rng, 100, 5):
             moves, snapshot = relocations(world, goal), world.snapshot()
             plain = order_moves(snapshot, moves)
-            order = order_interchangeably(snapshot, moves, deadline=Deadline())
+            order = order_interchangeably(snapshot, moves)
             played(snapshot, order)
             assert len(order.stops) <= len(plain.stops)
 
@@ -398,7 +360,7 @@ class TestExchangedDestinations:
         snapshot = cluster({"a": [5], "b": [6]}, job_of={"a0": "j", "b0": "j"})
         moves = [Move(0, "j", 0, 5, "a", "b"), Move(0, "j", 1, 6, "b", "a")]
         with pytest.raises(NoOrderError):
-            order_interchangeably(snapshot, moves, max_per_job_at_once=1, deadline=Deadline())
+            order_interchangeably(snapshot, moves, max_per_job_at_once=1)
 
 
 class TestProtect:
@@ -525,7 +487,7 @@ class TestResume:
         data = json.loads(
             json.dumps(
                 {
-                    "schema": "compass-abs/plan/1",
+                    "schema": "compass-abs/plan/2",
                     "moves": [move.to_json() for move in order.moves],
                     "stopped_first": [stop.to_json() for stop in order.stops],
                 }

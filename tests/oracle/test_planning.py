@@ -236,4 +236,4 @@ class TestRecheck:
 def test_types_of_json() -> None:
     data = plan(TWO_POOLS).to_dict(plan(TWO_POOLS).frontier())
     assert json.loads(json.dumps(data)) == data
-    assert data["schema"] == "compass-abs/plan/1"
+    assert data["schema"] == "compass-abs/plan/2"

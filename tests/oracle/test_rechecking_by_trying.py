@@ -7,16 +7,15 @@ from itertools import combinations
 
 import pytest
 
-from oracle.node_classes import NodeClass, contents_by_pool
+from oracle.node_classes import NodeClass, NodeContent, contents_by_pool
+from oracle.optimum.weights import NEVER, Proof, Weights
 from oracle.rechecking.enumeration import fits_within, least_price
 from oracle.rechecking.live_reach import count_partial, fewest_moves, nodes_of
 from oracle.rechecking.measurements import most_empty
 from oracle.rechecking.plan_bounds import lightest_jobs
-from oracle.rechecking.rooms import check_weights
-from oracle.rooms.bound import RoomWeights
+from oracle.rechecking.rooms import PoolRoom
 from oracle.rooms.evidence import RoomEvidence
-from oracle.rooms.model import Group, groups_of
-from oracle.rooms.move_bound import MoveWeights, weigh_moves
+from oracle.rooms.room import make_room, most_fitting, open_nodes, waiting_pool
 from oracle.solver import Deadline
 from tests.oracle.brute_moves import Instance, Node, World, live_frontier, placements, random_job, random_world
 from tests.oracle.facts import Facts
@@ -51,56 +50,48 @@ def test_moves_that_make_room(seed: int) -> None:
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
         for pool, contents in contents_by_pool(world.snapshot()).items():
-            groups = {group: len(names) for group, names in groups_of(contents).items()}
+            groups = open_nodes(contents)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
             for moves in range(4):
                 expected = least is not None and least <= moves
                 assert fits_within(groups, instances, gpus, moves) is expected
             if least is not None and least > 1:
-                weights = weigh_moves(groups, instances, gpus, least, Deadline())
-                assert weights is None or weights.bound(groups, instances, gpus) == least
+                room = make_room(groups, instances, gpus, Deadline())
+                stored = RoomEvidence(pool=pool, argument=room.weights)
+                checked = PoolRoom(contents, instances, gpus, live=False, ordered=True, evidence=stored)
+                assert room.lower_bound == least
+                assert not checked.idle()
+                assert checked.takes(least)
 
 
-def test_weights_of_moves_never_prove_too_much() -> None:
-    """Whatever the weights are, what they prove is true."""
+def test_weights_never_prove_too_much() -> None:
+    """Whatever the weights are, what they prove of the moves, and of what fits at most, is true."""
     rng = random.Random(7)
-    proved = 0
-    for _ in range(200):
+    several = never = 0
+    for _ in range(300):
         world = random_world(rng)
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
         for pool, contents in contents_by_pool(world.snapshot()).items():
-            groups = {group: len(names) for group, names in groups_of(contents).items()}
+            waiting = waiting_pool(open_nodes(contents), instances, gpus)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
-            values = tuple((demand, rng.randint(-2, 6)) for demand in range(1, 9))
-            weights = MoveWeights(rng.randint(1, 3), rng.randint(0, 8), values)
-            bound = weights.bound(groups, instances, gpus) or 0
-            proved += bound > 1
-            assert least is None or bound <= least
-    assert proved > 10
+            values = tuple(max(0, demand + rng.randint(-1, 1)) for demand in sorted(waiting.instances, reverse=True))
+            for weights in (Weights(0, rng.randint(1, 3), values), Weights(0, 0, values)):
+                bound = Proof(waiting, weights).arrivals(0)
+                never += bound >= NEVER
+                several += instances + 1 < bound < NEVER
+                assert least is None or bound <= least + instances
+                if most_fitting(waiting, instances, gpus, weights) < instances:
+                    assert least is None
+    assert several > 10
+    assert never > 10
 
 
-def test_weights_on_nodes_too_large_are_no_answer() -> None:
-    nodes = {Group(4000, (1,)): 1}
-    assert MoveWeights(1, 1).bound(nodes, 1, 1) is None
-    assert weigh_moves(nodes, 1, 4000, 1, Deadline()) is None
-
-
-@pytest.mark.parametrize(
-    "weights", [MoveWeights(0, 1), MoveWeights(1, -1), MoveWeights(1, 1, ((2, 1), (2, 1)))], ids=repr
-)
-def test_what_are_no_weights(weights: MoveWeights) -> None:
-    with pytest.raises(ValueError, match="weights"):
-        weights.bound({Group(8, (2,)): 1}, 1, 8)
-    assert check_weights(RoomEvidence(pool="a", moves=weights))
-
-
-@pytest.mark.parametrize(
-    "weights", [RoomWeights(0), RoomWeights(1, ((2, 1), (2, 1))), RoomWeights(1, ((-2, 1),))], ids=repr
-)
-def test_what_are_no_weights_of_room(weights: RoomWeights) -> None:
-    assert check_weights(RoomEvidence(pool="a", most=weights))
-    assert not check_weights(RoomEvidence(pool="a", most=RoomWeights(1, ((2, 1),)), moves=MoveWeights(1, 0)))
+@pytest.mark.parametrize("weights", [Weights(0, 1, ()), Weights(0, -1, (0,)), Weights(0, 1, (0,), (1,))], ids=repr)
+def test_what_are_no_weights(weights: Weights) -> None:
+    contents = [NodeContent("a", 8, schedulable=True, immovable=(), movable=(8,))]
+    room = PoolRoom(contents, 1, 8, live=False, ordered=True, evidence=RoomEvidence(pool="a", argument=weights))
+    assert "weight" in room.idle()
 
 
 @pytest.mark.parametrize("weighed", [False, True])

@@ -12,12 +12,12 @@ import pytest
 import oracle.choosing.choice_search
 import oracle.choosing.disturbance_model
 from compass_core.errors import UnknownJobError
-from oracle.branch_and_cut import solve_by_branching
 from oracle.certificate import Status
 from oracle.exact import InfeasibleError, UndecidedError
 from oracle.relocation import Limits, Relocation, plan_relocations
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, Row
+from oracle.solver import solve_integers as solve_by_branching
 from tests.oracle import brute_force
 from tests.oracle.every_placement import Outcome as Placement
 from tests.oracle.every_placement import outcomes
@@ -338,7 +338,7 @@ class TestBranchAndCut:
         def gave_up(*_args: object, **_options: object) -> IntegerAnswer:
             return IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
 
-        monkeypatch.setattr(oracle.choosing.disturbance_model, "solve_by_branching", gave_up)
+        monkeypatch.setattr(oracle.choosing.disturbance_model, "solve_integers", gave_up)
         settled: Counter[Status] = Counter()
         for cluster, limits in cases(40, seed=5):
             found, values = cluster.plan(limits)

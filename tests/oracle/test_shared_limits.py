@@ -19,7 +19,7 @@ from tests.oracle.facts import Facts
 if TYPE_CHECKING:
     from oracle.certificate import Certificate
     from oracle.migration_certificate import MigrationCertificate
-    from oracle.transport.search import PlanSearch
+    from oracle.optimum.search import PlanSearch
 
 NOTHING = PlacedProblem(PackingProblem((), (), ()), ())
 

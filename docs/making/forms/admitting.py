@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, UnsetType
 
 from docs.making.forms.base import Form, says
-from docs.making.forms.certificates import Solution
+from docs.making.forms.certificates import Solution, Weights
 from docs.making.forms.moving import JobAtStart, Mode, Move, Stop
 
 Verdict = Literal["fits_now", "fits_after", "cannot", "unknown"]
@@ -43,25 +43,13 @@ class Blocker(Form):
     instance: Annotated[int | UnsetType, says("number of the instance, if it is about one")] = UNSET
 
 
-class FitWeights(Form):
-    """Values of running instances; a new one has the value of the denominator."""
-
-    denominator: Annotated[int, says("at least 1")]
-    values: Annotated[tuple[tuple[int, int], ...], says("pairs: demand in GPUs, value")]
-
-
-class RoomMoveWeights(FitWeights):
-    """Values of instances; a move has the price of the denominator."""
-
-    new: Annotated[int, says("value of a new instance")]
-
-
 class RoomEvidence(Form):
-    """Weights about one pool."""
+    """Weights about one pool, the instances that wait counted among those that run there."""
 
     pool: Annotated[str, says("name of the pool")]
-    most: Annotated[FitWeights | None, says("why the job does not fit; null if it does, or without weights for it")]
-    moves: Annotated[RoomMoveWeights | None, says("why it takes several moves; null without weights for it")]
+    argument: Annotated[
+        Weights | None, says("why the job does not fit, or why it takes several moves; null without weights for it")
+    ]
 
 
 class AdmissionEvidence(Form):
@@ -104,7 +92,7 @@ class QueuedJob(AskedJob):
 class Admission(Verdicts):
     """Printed by `sifopt admit --job WxG -o json`."""
 
-    schema: Literal["compass-abs/admit/1"]
+    schema: Literal["compass-abs/admit/2"]
     jobs_at_start: Annotated[tuple[JobAtStart, ...], says("the jobs of which an instance moves, as they were")]
     job: Annotated[AskedJob, says("the job")]
     mode: Annotated[Mode, says("what was asked for with `--moves`")]
@@ -135,7 +123,7 @@ class Together(Form):
 class QueueAdmission(Form):
     """Printed by `sifopt admit -o json` without `--job`."""
 
-    schema: Literal["compass-abs/admit-queue/1"]
+    schema: Literal["compass-abs/admit-queue/2"]
     passed_over: Annotated[tuple[NamedVerdict, ...], says("jobs before the first that can start, in queue order")]
     first: Annotated[NamedVerdict | None, says("the first that can start; null if none is known to")]
     together: Annotated[Together, says("the most that can start together")]

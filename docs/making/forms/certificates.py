@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType
-
 from docs.making.forms.base import Form, says
 
 Pattern = tuple[int, ...]
@@ -48,42 +46,49 @@ class FullCount(Form, tag_field="count", tag="full"):
     """Counts the full nodes."""
 
 
-class LoadCount(Form, tag_field="count", tag="load"):
-    """Counts the nodes of one class with one load."""
-
-    node_class: Annotated[int, says("index into `classes`")]
-    load: Annotated[int, says("movable GPUs")]
-
-
 class PartialCount(Form, tag_field="count", tag="partial"):
     """Counts the partial nodes."""
 
 
+class FreeCount(Form, tag_field="count", tag="free"):
+    """Counts the nodes with just so many GPUs free."""
+
+    gpus: Annotated[int, says("GPUs")]
+
+
 class ArrivalCount(Form, tag_field="count", tag="arrivals"):
-    """Counts the instances of one demand that change their node."""
+    """Counts the instances of one demand that arrive on a node."""
 
     demand: Annotated[int, says("GPUs")]
+
+
+class LeavingCount(Form, tag_field="count", tag="leaving"):
+    """Counts the instances of one demand that leave nodes that hold certain demands now."""
+
+    demand: Annotated[int, says("GPUs")]
+    before: Annotated[Pattern, says("demands in GPUs")]
 
 
 class LoadBound(Form, tag_field="argument", tag="load bound"):
     """The sums of GPUs that full nodes can reach leave no other choice."""
 
 
-class DualWeights(Form, tag_field="argument", tag="dual weights"):
-    """Weights: integers over one denominator."""
+class Weights(Form, tag_field="argument", tag="weights"):
+    """What a partial node, an instance that arrives and an instance of each demand weigh."""
 
-    denominator: Annotated[int, says("at least 1")]
-    demands: Annotated[tuple[int, ...], says("weight of each demand")]
-    branches: Annotated[tuple[int, ...] | UnsetType, says("weight of each case on the way to this leaf")] = UNSET
+    partial: Annotated[int, says("weight of a partial node")]
+    arrival: Annotated[int, says("weight of an instance that arrives on a node; 0 if it is about partial nodes alone")]
+    demands: Annotated[tuple[int, ...], says("weight of an instance, demands descending")]
+    branches: Annotated[tuple[int, ...], says("weight of each case on the way to this leaf")]
 
 
-class BranchTree(Form, tag_field="argument", tag="branch tree"):
+class Branches(Form, tag_field="argument", tag="branches"):
     """Two cases, each with its own argument."""
 
-    counted: Annotated[FullCount | LoadCount, says("what is counted")]
+    counted: Annotated[FullCount | PartialCount | FreeCount | ArrivalCount | LeavingCount, says("what is counted")]
     at_most: Annotated[int, says("the first case is: at most so many")]
-    below: Annotated["DualWeights | BranchTree", says("argument of the first case")]
-    above: Annotated["DualWeights | BranchTree", says("argument of the second")]
+    below: Annotated["Weights | Branches", says("argument of the first case")]
+    above: Annotated["Weights | Branches", says("argument of the second")]
 
 
 class Removal(Form):
@@ -101,7 +106,7 @@ class Reductions(Form, tag_field="argument", tag="reductions"):
     """Full nodes set aside, and an argument for the rest."""
 
     removals: Annotated[tuple[Removal, ...], says("in the order in which they are made")]
-    rest: Annotated[Remainder | DualWeights, says("argument for what is left")]
+    rest: Annotated[Remainder | Weights, says("argument for what is left")]
 
 
 class SolverProof(Form, tag_field="argument", tag="solver proof"):
@@ -111,44 +116,22 @@ class SolverProof(Form, tag_field="argument", tag="solver proof"):
     claim: Annotated[int, says("the bound it claims")]
 
 
-class MigrationWeights(Form, tag_field="argument", tag="migration weights"):
-    """Weights: integers over one denominator; and residues."""
-
-    denominator: Annotated[int, says("at least 1")]
-    demands: Annotated[tuple[int, ...], says("weight of each demand")]
-    partial: Annotated[int, says("weight of a partial node")]
-    branches: Annotated[tuple[int, ...], says("weight of each case on the way to this leaf")]
-    modulus: Annotated[int, says("1 if there are no residues")]
-    residues: Annotated[tuple[int, ...], says("residue of each demand, then of a partial node")]
-
-
-class MigrationBranches(Form, tag_field="argument", tag="migration branches"):
-    """Two cases, each with its own argument."""
-
-    counted: Annotated[PartialCount | FullCount | LoadCount | ArrivalCount, says("what is counted")]
-    at_most: Annotated[int, says("the first case is: at most so many")]
-    below: Annotated["MigrationWeights | MigrationBranches", says("argument of the first case")]
-    above: Annotated["MigrationWeights | MigrationBranches", says("argument of the second")]
-
-
 class Certificate(Form):
     """A packing, a lower bound on its partial nodes, and the argument for that bound."""
 
-    schema: Literal["compass-abs/certificate/1"]
+    schema: Literal["compass-abs/certificate/2"]
     problem: Annotated[Problem, says("what is packed")]
     packing: Annotated[tuple[PackedNodes, ...], says("what every node holds; every node is named once")]
     partial_nodes: Annotated[int, says("partial nodes of the packing: attained")]
     lower_bound: Annotated[int, says("partial nodes of every packing, at least: proved")]
-    argument: Annotated[
-        LoadBound | DualWeights | BranchTree | Reductions | SolverProof, says("why there cannot be fewer")
-    ]
+    argument: Annotated[LoadBound | Weights | Branches | Reductions | SolverProof, says("why there cannot be fewer")]
     status: Annotated[Solution, says("`optimal` if the bounds meet")]
 
 
 class MigrationCertificate(Form):
     """Changes of nodes, a lower bound on the migrations they take, and the argument for it."""
 
-    schema: Literal["compass-abs/migration-certificate/1"]
+    schema: Literal["compass-abs/migration-certificate/2"]
     problem: Annotated[Problem, says("node classes and movable instances")]
     present: Annotated[tuple[PackedNodes, ...], says("what every node holds now")]
     max_partial_nodes: Annotated[int, says("partial nodes that may be left")]
@@ -156,5 +139,5 @@ class MigrationCertificate(Form):
     partial_nodes: Annotated[int, says("partial nodes afterwards")]
     migrations: Annotated[int, says("instances whose node changes: attained")]
     lower_bound: Annotated[int, says("migrations of every plan within the limit, at least: proved")]
-    argument: Annotated[MigrationWeights | MigrationBranches | SolverProof, says("why there cannot be fewer")]
+    argument: Annotated[Weights | Branches | SolverProof, says("why there cannot be fewer")]
     status: Annotated[Solution, says("`optimal` if the bounds meet")]

@@ -6,12 +6,12 @@ from msgspec import UNSET, UnsetType, field
 
 from docs.making.forms.base import Form, says
 from docs.making.forms.certificates import (
+    Branches,
     Certificate,
     ChangedNodes,
-    MigrationBranches,
     MigrationCertificate,
-    MigrationWeights,
     Solution,
+    Weights,
 )
 
 Mode = Literal["checkpoint", "live"]
@@ -72,9 +72,7 @@ class PoolEvidence(Form):
     pool: Annotated[str, says("name of the pool")]
     inherent: Annotated[Certificate, says("the fewest partial nodes it can have")]
     migrations: Annotated[MigrationCertificate, says("the fewest migrations to as many as the plan leaves it")]
-    further: Annotated[
-        tuple[MigrationWeights | MigrationBranches, ...], says("bounds where other plans leave it more or fewer")
-    ]
+    further: Annotated[tuple[Weights | Branches, ...], says("bounds where other plans leave it more or fewer")]
 
 
 class PoolFrontier(Form):
@@ -82,7 +80,7 @@ class PoolFrontier(Form):
 
     pool: Annotated[str, says("name of the pool")]
     plans: Annotated[tuple[tuple[ChangedNodes, ...], ...] | None, says("plans that attain it; null if too many")]
-    arguments: Annotated[tuple[MigrationWeights | MigrationBranches, ...], says("why no plan is cheaper")]
+    arguments: Annotated[tuple[Weights | Branches, ...], says("why no plan is cheaper")]
 
 
 class FrontierEvidence(Form):
@@ -101,7 +99,7 @@ class PlanEvidence(Form):
 class Plan(Form):
     """Printed by `sifopt plan -o json`. With `--pool` all figures are about that pool."""
 
-    schema: Literal["compass-abs/plan/1"]
+    schema: Literal["compass-abs/plan/2"]
     status: Annotated[Solution, says("`optimal` if no plan within the limits is better")]
     interrupted: Annotated[bool, says("whether the search was ended by Ctrl-C")]
     mode: Annotated[Mode, says("what was asked for with `--moves`")]

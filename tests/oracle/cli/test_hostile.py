@@ -52,7 +52,7 @@ def certificate(nodes: int) -> dict[str, object]:
 
 def migrations(nodes: int) -> dict[str, object]:
     """Return a certificate of migrations that states so many nodes."""
-    argument = {"argument": "migration weights", "denominator": 1, "demands": [0], "partial": 0}
+    argument = {"argument": "weights", "partial": 0, "arrival": 1, "demands": [0]}
     return {
         "schema": MigrationCertificate.SCHEMA,
         "problem": halves(nodes),
@@ -72,7 +72,7 @@ def plan(*pools: int) -> dict[str, object]:
     total = sum(pools)
     zeros = ("migrations", "migrations_lower_bound", "jobs_disturbed", "jobs_disturbed_lower_bound")
     return {
-        "schema": "compass-abs/plan/1",
+        "schema": "compass-abs/plan/2",
         "status": "unknown",
         "mode": "checkpoint",
         "max_partial_nodes": None,

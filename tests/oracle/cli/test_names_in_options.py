@@ -46,7 +46,7 @@ COMMANDS: dict[tuple[str, ...], dict[tuple[str, str], str]] = {
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    moves: dict[str, object] = {"schema": "compass-abs/plan/1", "moves": []}
+    moves: dict[str, object] = {"schema": "compass-abs/plan/2", "moves": []}
     return written(tmp_path_factory.mktemp("plan"), moves)
 
 
@@ -70,7 +70,7 @@ def test_labels_and_resources_of_another_format(sifopt: Sifopt, command: Sequenc
 
 
 def test_a_stored_plan_of_a_pool_that_is_not_there(sifopt: Sifopt, tmp_path: Path) -> None:
-    path = written(tmp_path, {"schema": "compass-abs/plan/1", "moves": [], "pool": "v100"})
+    path = written(tmp_path, {"schema": "compass-abs/plan/2", "moves": [], "pool": "v100"})
     result = sifopt("plan", NATIVE, "--resume", path)
     assert (result.status, result.out) == (2, "")
     assert result.err == f"sifopt: {path}: pool: no node is in a pool named 'v100'; pools: 'a100', 'h100', 'l40s'\n"

@@ -136,7 +136,7 @@ class TestJson:
         result = sifopt("plan", cluster, "-o", "json", "--frontier")
         data = data_of(result.out)
         assert result.status == 0
-        assert data["schema"] == "compass-abs/plan/1"
+        assert data["schema"] == "compass-abs/plan/2"
         expected: dict[str, object] = {
             "status": "optimal",
             "partial_nodes_before": 3,

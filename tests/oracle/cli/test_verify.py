@@ -25,6 +25,8 @@ CLUSTER: dict[str, object] = {
     ],
 }
 
+NO_WEIGHTS = {"argument": "weights", "partial": 0, "arrival": -1, "demands": [0], "branches": []}
+
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
@@ -192,7 +194,7 @@ class TestWhatWasChanged:
             (["admit", "--job", "2x8"], ("job",), {"instances": 10**12}),
             (["admit", "--job", "9x8"], ("job",), {"instances": 2}),
             (["admit", "--job", "9x8"], ("blockers", 0), {"gpus": 1}),
-            (["admit", "--job", "9x8"], ("certificate", "pools", 0), {"most": {"denominator": 0, "values": []}}),
+            (["admit", "--job", "9x8"], ("certificate", "pools", 0), {"argument": NO_WEIGHTS}),
         ],
     )  # fmt: skip
     def test_deeper_down(
@@ -236,9 +238,9 @@ class TestWhatWasChanged:
         ("[]", "Expected"),
         ("{}", "schema"),
         ('{"schema": "compass-abs/snapshot/1"}', "expected a plan, an admission, a measurement or a certificate"),
-        ('{"schema": "compass-abs/plan/1"}', "missing required field"),
-        ('{"schema": "compass-abs/admit/1", "verdict": "perhaps"}', "perhaps"),
-        ('{"schema": "compass-abs/certificate/1"}', "missing required field"),
+        ('{"schema": "compass-abs/plan/2"}', "missing required field"),
+        ('{"schema": "compass-abs/admit/2", "verdict": "perhaps"}', "perhaps"),
+        ('{"schema": "compass-abs/certificate/2"}', "missing required field"),
     ],
 )
 def test_no_result_is_one_line_and_status_2(sifopt: Sifopt, tmp_path: Path, content: str, message: str) -> None:
@@ -252,7 +254,7 @@ def test_no_result_is_one_line_and_status_2(sifopt: Sifopt, tmp_path: Path, cont
     ("before", "after", "message"),
     [
         ('"migrations": 3', '"migrations": 1, "migrations": 3', "the key 'migrations' is there twice"),
-        ('"denominator": ', '"denominator": 9, "denominator": ', "the key 'denominator' is there twice"),
+        ('"arrival": ', '"arrival": 9, "arrival": ', "the key 'arrival' is there twice"),
         ('"migrations": 3', '"migrations": NaN', "not valid JSON"),
         ('"migrations": 3', '"migrations": 1e999', "out of range"),
         ('"migrations": 3', f'"migrations": 1{"0" * 5000}', "out of range"),

@@ -188,7 +188,7 @@ def _ways(scene: Scene, places: Places) -> Iterator[Data]:
 
 def other_orders(case: Case, _: random.Random) -> Iterator[Data]:
     """Yield answers about a queue in which another job is the first that can start, and jobs before it are unknown."""
-    if case.data["schema"] != "compass-abs/admit-queue/1":
+    if case.data["schema"] != "compass-abs/admit-queue/2":
         return
     jobs = [job for job in case.scene.pending if job.name in [text(one, "name") for one in items(case.data, "jobs")]]
     answers = [_alone(job, case) for job in jobs]

@@ -481,9 +481,9 @@ _ANSWER = {follow.__name__: _each(follow) for follow in _EACH} | {"_no_question"
 _QUEUE = _ANSWER | {follow.__name__: follow for follow in _TOGETHER}
 _BY_SCHEMA: dict[str, dict[str, Following]] = {
     "compass-abs/measure/1": {follow.__name__: follow for follow in _MEASUREMENT},
-    "compass-abs/plan/1": {follow.__name__: follow for follow in _PLAN},
-    "compass-abs/admit/1": _ANSWER | {"_as_it_was": _as_it_was},
-    "compass-abs/admit-queue/1": _QUEUE,
-    "compass-abs/certificate/1": {follow.__name__: follow for follow in _CERTIFICATE},
-    "compass-abs/migration-certificate/1": {follow.__name__: follow for follow in _CERTIFICATE},
+    "compass-abs/plan/2": {follow.__name__: follow for follow in _PLAN},
+    "compass-abs/admit/2": _ANSWER | {"_as_it_was": _as_it_was},
+    "compass-abs/admit-queue/2": _QUEUE,
+    "compass-abs/certificate/2": {follow.__name__: follow for follow in _CERTIFICATE},
+    "compass-abs/migration-certificate/2": {follow.__name__: follow for follow in _CERTIFICATE},
 }

@@ -33,15 +33,15 @@ def _judge(data: Data, case: Case) -> Iterator[Falsehood]:
     match data["schema"]:
         case "compass-abs/measure/1":
             return judge_measurement(data, case.scene)
-        case "compass-abs/plan/1":
+        case "compass-abs/plan/2":
             return judge_plan(data, case.scene)
-        case "compass-abs/admit/1":
+        case "compass-abs/admit/2":
             return judge_admission(data, case.scene, case.data)
-        case "compass-abs/admit-queue/1":
+        case "compass-abs/admit-queue/2":
             return judge_queue(data, case.scene, case.data)
-        case "compass-abs/certificate/1":
+        case "compass-abs/certificate/2":
             return judge_certificate(data)
-        case "compass-abs/migration-certificate/1":
+        case "compass-abs/migration-certificate/2":
             return judge_migrations(data)
         case other:
             raise KeyError(other)

@@ -53,13 +53,12 @@ class _Placement(msgspec.Struct):
 
 
 class _Weights(msgspec.Struct):
-    denominator: int
-    values: list[tuple[int, int]] = []
+    demands: list[int]
 
 
 class _RoomEvidence(msgspec.Struct):
     pool: str
-    most: _Weights | None = None
+    argument: _Weights | None = None
 
 
 class _Certificate(msgspec.Struct):
@@ -233,7 +232,7 @@ def _judge_words(told: _Verdict, job: _Job, known: Truth, originals: Sequence[Da
 def _is_proof(told: _Verdict, job: _Job, known: Truth) -> bool:
     """Whether it is the total of free GPUs, or the weights that the answer brings, pool by pool."""
     pools = [pool for pool in known.pools if job.pool in {None, pool}]
-    weights = {one.pool: one.most for one in told.certificate.pools}
+    weights = {one.pool: one.argument for one in told.certificate.pools}
     parts = told.proof.split("; ")
     return (
         told.verdict == "cannot"
@@ -241,7 +240,7 @@ def _is_proof(told: _Verdict, job: _Job, known: Truth) -> bool:
         and all(
             sum(known.world.free(known.world.start, pool)) < job.instances * job.gpus_per_instance
             if part == "total of free GPUs"
-            else _numbers(part) == _weights(weights.get(pool))
+            else _numbers(part) == _weights(weights.get(pool), _demands(known.world, pool, job))
             for part, pool in zip(parts, pools, strict=True)
         )
     )
@@ -251,10 +250,19 @@ def _numbers(text: str) -> list[int] | None:
     return [int(number) for number in re.findall(r"-?\d+", text)] if text.startswith("weights ") else None
 
 
-def _weights(found: _Weights | None) -> list[int]:
-    if found is None:
-        return []
-    return [found.denominator, *(number for demand, value in found.values if value for number in (value, demand))]
+def _demands(world: World, pool: str, job: _Job) -> list[int]:
+    """Return the demands that the weights of a pool are of: of what may move on nodes that take instances, and new."""
+    there = {
+        one.gpus
+        for one in world.instances
+        if one.movable and world.takes[one.home] and world.nodes[one.home].pool == pool
+    }
+    return sorted({*there, job.gpus_per_instance}, reverse=True)
+
+
+def _weights(found: _Weights | None, demands: list[int]) -> list[int]:
+    values = [] if found is None else found.demands
+    return [number for demand, value in zip(demands, values, strict=False) if value for number in (value, demand)]
 
 
 def _reason(told: _Verdict, job: _Job, known: Truth) -> str:

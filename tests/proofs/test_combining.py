@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.closed_form import fewest_partial_nodes
-from oracle.combining import PaperPacking, Reading, Threshold, combine, paper_procedure
-from oracle.residual import pack_residual
+from proofs.combining import PaperPacking, Reading, Threshold, combine, paper_procedure
+from proofs.residual import pack_residual
 
 if TYPE_CHECKING:
     from oracle.node_classes import Pattern

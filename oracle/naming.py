@@ -1,18 +1,19 @@
-"""From a pool's plan at pattern level to nodes and instances, quickly: nothing is solved."""
+"""From kinds of nodes to nodes, and from demands to instances: who carries out a plan, quickly. Nothing is solved."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.moves import Move
-from oracle.node_classes import constrained_class
+from oracle.optimum.model import NodeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.migration_certificate import MigrationCertificate
-    from oracle.node_classes import NodeContent, Pattern
+    from oracle.node_classes import NodeContent
+    from oracle.optimum.model import Change
     from oracle.replay import Key
     from oracle.snapshots.model import Snapshot
 
@@ -20,37 +21,66 @@ if TYPE_CHECKING:
 _MAX_LOOKED_AT = 64
 
 
-def named_moves(
-    snapshot: Snapshot, contents: Iterable[NodeContent], changed: MigrationCertificate, weights: Mapping[str, int]
-) -> tuple[Move, ...]:
-    """Return moves, without an order, that carry out a pool's plan at pattern level.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Who goes where.
+
+    Attributes
+    ----------
+    moves
+        The instances that change their node, without steps.
+    places
+        By demand the nodes, once for each instance, where instances arrive that had no node.
+    """
+
+    moves: tuple[Move, ...]
+    places: Mapping[int, list[str]]
+
+
+def name_changes(
+    snapshot: Snapshot,
+    contents: Iterable[NodeContent],
+    changes: Mapping[Change, int],
+    weights: Mapping[str, int] | None = None,
+) -> Named:
+    """Return moves that carry out a plan of one pool.
 
     Of nodes and instances that would do, those come first that disturb jobs of the least weight beside those disturbed
     already. That is a rule of thumb: nothing is proved about it.
+
+    Parameters
+    ----------
+    snapshot, contents
+        The cluster, and the nodes of the pool.
+    changes
+        How many nodes change in which way. Where more instances of a demand arrive than leave, the rest had no node.
+    weights
+        What it costs to disturb a job; 1 if it is not named.
     """
-    index = {kind: c for c, kind in enumerate(changed.problem.classes)}
-    names: defaultdict[tuple[int, Pattern], list[str]] = defaultdict(list)
+    names: defaultdict[NodeKind, list[str]] = defaultdict(list)
     for node in contents:
-        names[index[constrained_class(node)], node.movable].append(node.name)
-    leavers = _Leavers(snapshot, weights)
+        names[NodeKind.of(node)].append(node.name)
+    leavers = _Leavers(snapshot, weights or {})
     leaving: defaultdict[int, list[tuple[Key, str]]] = defaultdict(list)
-    arriving: defaultdict[int, list[str]] = defaultdict(list)
+    places: defaultdict[int, list[str]] = defaultdict(list)
     # Nodes that nothing leaves come last: they leave the choice to the others.
-    for change in sorted(changed.changes, key=lambda change: not Counter(change.before) - Counter(change.after)):
-        alike = names[change.node_class, change.before]
-        demands = sorted((Counter(change.before) - Counter(change.after)).elements())
-        for _ in range(change.nodes):
+    real = (change for change in changes if change.leaving or change.arriving)
+    for change in sorted(real, key=lambda change: (not change.leaving, change)):
+        alike = names[change.kind]
+        demands = sorted(change.leaving.elements())
+        for _ in range(changes[change]):
             name = leavers.lightest(alike[-_MAX_LOOKED_AT:], demands) if demands else alike[-1]
             alike.remove(name)
             for key, gpus in zip(leavers.take(name, demands), demands, strict=True):
                 leaving[gpus].append((key, name))
-            for gpus in (Counter(change.after) - Counter(change.before)).elements():
-                arriving[gpus].append(name)
-    return tuple(
-        Move(0, *key, gpus, source, destination)
+            for gpus in change.arriving.elements():
+                places[gpus].append(name)
+    moves = tuple(
+        Move(0, *key, gpus, source, places[gpus].pop(0))
         for gpus in sorted(leaving, reverse=True)
-        for (key, source), destination in zip(leaving[gpus], arriving[gpus], strict=True)
+        for key, source in leaving[gpus]
     )
+    return Named(moves, {gpus: left for gpus, left in places.items() if left})
 
 
 class _Leavers:

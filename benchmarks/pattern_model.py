@@ -1,4 +1,4 @@
-"""The pattern model (theory §4): how many nodes of each class hold each pattern, as a linear program.
+"""The pattern model: how many nodes of each class hold each pattern. A peer of the oracle's own program.
 
 Its size depends on the classes and demands, never on the number of nodes.
 """
@@ -9,18 +9,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compass_core.errors import CompassError
-from oracle.bounds import AllFull, WithLoad
+from benchmarks.patterns import MAX_PATTERNS, SOURCE, LoadFlow, legal_patterns, load_flow
 from oracle.node_classes import MAX_LOAD, NodeClass, packing
-from oracle.patterns import MAX_PATTERNS, SOURCE, LoadFlow, legal_patterns, load_flow
 from oracle.solver import Program, Row, SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from oracle.bounds import NodeCount
-    from oracle.node_classes import Packing, PackingProblem, Pattern
-    from oracle.solver import Deadline
+    from oracle.node_classes import Packing, PackingProblem, Pattern, PlacedProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +41,18 @@ class Column:
     is_pattern: bool
 
 
-class OutOfTimeError(CompassError):
-    """The deadline passed before the model was complete."""
-
-
 class PatternModel:
     """A packing problem as a linear program over patterns, or over flows where a class has too many of them.
 
     The rows stand in this order: one a demand, in the order of the problem, then those of the classes.
     """
 
-    def __init__(
-        self, problem: PackingProblem, *, max_patterns: int = MAX_PATTERNS, deadline: Deadline | None = None
-    ) -> None:
+    def __init__(self, problem: PackingProblem, *, max_patterns: int = MAX_PATTERNS) -> None:
         self.problem = problem
         self._flows: dict[int, LoadFlow] = {}
         self._rows: list[Row] = []
         self.columns: list[Column] = []
         for c, (kind, nodes) in enumerate(zip(problem.classes, problem.nodes, strict=True)):
-            if deadline is not None and not deadline.is_open():
-                raise OutOfTimeError("time ran out while the model was made")
             patterns = legal_patterns(kind, problem.demands, limit=max_patterns)
             if patterns is None:
                 self._add_flow(c, nodes, load_flow(kind, problem.demands))
@@ -122,16 +110,6 @@ class PatternModel:
             if column.load is not None and holds(kinds[column.node_class], column.load)
         )
 
-    def counting(self, counted: NodeCount) -> tuple[tuple[int, int], ...]:
-        """Return the terms of a row that counts these nodes."""
-        match counted:
-            case AllFull():
-                return self.counting_where(NodeClass.is_full)
-            case WithLoad(node_class=c, load=load):
-                return tuple(
-                    (i, 1) for i, column in enumerate(self.columns) if (column.node_class, column.load) == (c, load)
-                )
-
     def decode(self, values: Sequence[int]) -> Packing:
         """Return the packing that these values of the columns stand for. The caller checks it.
 
@@ -156,3 +134,23 @@ class PatternModel:
             for pattern, nodes in patterns.items():
                 packed[c, pattern] += nodes
         return packing(packed)
+
+
+def pairs_program(placed: PlacedProblem, limit: int) -> Program:
+    """Return the fewest migrations to so few partial nodes, with a column for each pattern now and afterwards."""
+    problem, groups = placed.problem, placed.current
+    columns = [
+        (g, Counter(group.pattern), Counter(after), problem.classes[group.node_class].is_partial(sum(after)))
+        for g, group in enumerate(groups)
+        for after in legal_patterns(problem.classes[group.node_class], problem.demands, limit=10_000) or ()
+    ]
+    rows = [
+        Row(group.nodes, group.nodes, tuple((i, 1) for i, column in enumerate(columns) if column[0] == g))
+        for g, group in enumerate(groups)
+    ]
+    for demand, _ in problem.demands:
+        terms = ((i, after[demand] - before[demand]) for i, (_, before, after, _) in enumerate(columns))
+        rows.append(Row(0, 0, tuple((i, change) for i, change in terms if change)))
+    rows.append(Row(None, limit, tuple((i, 1) for i, column in enumerate(columns) if column[3])))
+    costs = tuple((after - before).total() for _, before, after, _ in columns)
+    return Program(costs, tuple(groups[column[0]].nodes for column in columns), tuple(rows))

@@ -1,8 +1,8 @@
 """The last stage of the paper's procedure: an integer program for the instances that found no partner (Appendix C.4).
 
-The program is the pattern model of theory §4, restricted as the procedure restricts it: what stands on the nodes stays
+The program is that of the optimum, restricted as the procedure restricts it: what stands on the nodes stays
 there, full nodes are closed, and only the residual is placed, on nodes with room left or on empty ones. Its size does
-not depend on how many instances there are. OR-Tools stays behind `oracle.solver`.
+not depend on how many instances there are.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from oracle.certificate import CertificateError, check_packing
+from oracle.exact import solve_pool
 from oracle.node_classes import NodeClass, PackingProblem
-from oracle.pattern_model import PatternModel
 from oracle.reductions import GPUS
-from oracle.solver import Outcome, SolverError, solve_integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle.node_classes import Packing, Pattern
+    from oracle.node_classes import Pattern
 
 
 def pack_residual(unfriendly: Sequence[int], bins: Mapping[Pattern, int]) -> Counter[Pattern]:
@@ -48,7 +46,7 @@ def pack_residual(unfriendly: Sequence[int], bins: Mapping[Pattern, int]) -> Cou
     hosts: dict[int, list[Pattern]] = {}
     for pattern in sorted(room):
         hosts.setdefault(sum(pattern), []).extend([pattern] * room[pattern])
-    for group in _solved(problem):
+    for group in solve_pool(problem, prefer_empty=False).packing:
         held = problem.classes[group.node_class].held
         if held:
             for _ in range(group.nodes):
@@ -64,19 +62,6 @@ def _problem(unfriendly: Sequence[int], room: Mapping[Pattern, int]) -> PackingP
     for pattern, count in room.items():
         nodes[NodeClass(GPUS, sum(pattern), GPUS - sum(pattern))] += count
     return PackingProblem.build(nodes, dict(enumerate(unfriendly, start=1)))
-
-
-def _solved(problem: PackingProblem) -> Packing:
-    model = PatternModel(problem)
-    answer = solve_integers(model.program(NodeClass.is_partial))
-    if answer.outcome is not Outcome.OPTIMAL:
-        raise SolverError(f"{answer.solver} ended with {answer.outcome.value!r}, but empty nodes hold every residual")
-    packed = model.decode(answer.values)
-    try:
-        check_packing(problem, packed)
-    except CertificateError as error:
-        raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
-    return packed
 
 
 def _together(held: Pattern, added: Pattern) -> Pattern:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from oracle.certificate import check_packing
 from oracle.node_classes import packing
 from oracle.reductions import GPUS, uniform_problem
-from oracle.residual import pack_residual
+from proofs.residual import pack_residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

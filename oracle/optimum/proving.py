@@ -1,0 +1,208 @@
+"""Finding arguments: weights from a linear program, and branch trees where weights alone leave a gap.
+
+GLOP proposes in floating point; what its duals prove is then computed in integers (`oracle.optimum.weights`), and only
+that counts. So a bad proposal costs a proof, never its truth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from oracle.optimum.weights import NEVER, Arrivals, Branch, Cut, Free, Full, Leaving, Partial, Proof, Weights, line_of
+from oracle.solver import Row, solve_relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oracle.optimum.model import Model, Pool, Terms
+    from oracle.optimum.weights import Count, Line, Tree
+    from oracle.solver import Deadline, Relaxation
+
+# Duals of these programs are fractions with small denominators. The first that gives the bound wanted is taken, so the
+# weights stay readable; the last is there for the few that need it.
+_DENOMINATORS = (*range(1, 13), 16, 24, 36, 60, 840, 10**6)
+
+# Nine in ten trees need 3 linear programs; a proof that needs more than this many is left to the solver's word. It also
+# keeps the tree far from the recursion limit.
+MAX_LEAVES_AND_BRANCHES = 300
+
+_TOLERANCE = 1e-6
+
+# More instances than any pool has.
+_MANY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be bounded from below: the partial nodes, or the `arrivals` with at most so many partial nodes."""
+
+    arrivals: bool = False
+    max_partial_nodes: int | None = None
+
+    def bound(self, proof: Line | Proof) -> int:
+        """Return what an argument proves of it."""
+        return proof.arrivals(self.max_partial_nodes or 0) if self.arrivals else proof.partial_nodes()
+
+
+class Prover:
+    """Looks for arguments about one pool.
+
+    Parameters
+    ----------
+    pool
+        What it holds; nothing in it is optional.
+    model
+        Its program.
+    """
+
+    def __init__(self, pool: Pool, model: Model) -> None:
+        self._pool = pool
+        self._model = model
+
+    def weights(self, question: Question, wanted: int, deadline: Deadline) -> tuple[int, Weights] | None:
+        """Return the best bound found from weights alone, and the weights; None if GLOP finds no optimum.
+
+        The search for better weights ends where the bound is the one `wanted`.
+        """
+        relaxation = self.relaxed(question, (), deadline)
+        return None if relaxation is None else self.rounded(question, relaxation, (), wanted)
+
+    def tree(self, question: Question, wanted: int, deadline: Deadline) -> Tree | None:
+        """Return an argument that the bound `wanted` holds, or None if none is found; there is none if it does not."""
+        return _TreeSearch(self, question, wanted, deadline).prove(())
+
+    def no_arrangement(self, question: Question, deadline: Deadline, cuts: Sequence[Cut] = ()) -> Weights | None:
+        """Return weights that prove that no arrangement keeps the limit and the inequalities; None if none are found.
+
+        They come from the least number of instances that have to be left out, or doubled, to keep them all.
+        """
+        model, columns = self._model, range(self._model.size, self._model.size + 2 * len(self._model.demands))
+        program = model.program(
+            ((c, 1) for c in columns), self._rows(question, cuts), more_columns=(_MANY,) * len(columns)
+        )
+        slack = zip(columns[::2], columns[1::2], strict=True)
+        rows = [
+            Row(row.lower, row.upper, (*row.terms, (missing, 1), (extra, -1)))
+            for row, (missing, extra) in zip(program.rows, slack, strict=False)
+        ]
+        relaxation = solve_relaxation(replace(program, rows=(*rows, *program.rows[len(rows) :])), deadline)
+        if relaxation is None or relaxation.objective < _TOLERANCE:
+            return None
+        for denominator in _DENOMINATORS:
+            weights = self._scaled(question, relaxation, cuts, denominator, 0)
+            if question.bound(line_of(self._pool, weights, cuts)) >= NEVER:
+                return weights
+        return None
+
+    def counting(self, counted: Count) -> Terms:
+        """Return the terms of what is counted."""
+        match counted:
+            case Full():
+                return self._model.full
+            case Partial():
+                return self._model.partial
+            case Free(gpus=gpus):
+                return self._model.with_free(gpus)
+            case Arrivals(demand=demand):
+                return self._model.arrivals(demand)
+            case Leaving(demand=demand, before=before):
+                return self._model.leaving(demand, before)
+
+    def counts(self) -> Iterator[list[Count]]:
+        """Yield what can be counted, counts of the whole first.
+
+        The number of full nodes alone brings in the sum of all GPUs, and closes most gaps with two leaves.
+        """
+        yield [Full(), Partial()]
+        yield [Arrivals(demand) for _, demand in self._model.demands]
+        yield [Free(free) for free in self._model.ends_free()]
+        yield [Leaving(demand, before) for before in self._model.befores() for demand in sorted(set(before))]
+
+    def relaxed(self, question: Question, cuts: Sequence[Cut], deadline: Deadline) -> Relaxation | None:
+        """Return the optimum over real numbers; None if there is none, or time runs out."""
+        least = self._model.moves if question.arrivals else self._model.partial
+        return solve_relaxation(self._model.program(least, self._rows(question, cuts)), deadline)
+
+    def rounded(
+        self, question: Question, relaxation: Relaxation, cuts: Sequence[Cut], wanted: int
+    ) -> tuple[int, Weights]:
+        """Return the best bound that the duals give once they are whole numbers, and these."""
+        wanted = min(wanted, math.ceil(relaxation.objective - _TOLERANCE))
+        found: list[tuple[int, Weights]] = []
+        for denominator in _DENOMINATORS:
+            weights = self._scaled(question, relaxation, cuts, denominator, denominator)
+            found.append((question.bound(line_of(self._pool, weights, cuts)), weights))
+            if found[-1][0] >= wanted:
+                break
+        return max(found, key=lambda one: one[0])
+
+    def _rows(self, question: Question, cuts: Sequence[Cut]) -> list[Row]:
+        limit = question.max_partial_nodes
+        of_cuts = (
+            Row(cut.bound if cut.at_least else None, None if cut.at_least else cut.bound, self.counting(cut.counted))
+            for cut in cuts
+        )
+        return [*([] if limit is None else [Row(None, limit, self._model.partial)]), *of_cuts]
+
+    def _scaled(
+        self, question: Question, relaxation: Relaxation, cuts: Sequence[Cut], denominator: int, price: int
+    ) -> Weights:
+        """Return the duals over a denominator, `price` being that of what is to be least.
+
+        The row of the limit and those of the cuts stand behind those of the model.
+        """
+        further = iter(relaxation.duals[len(self._model.rows) :])
+        partial, arrival = (0, price) if question.arrivals else (price, 0)
+        if question.max_partial_nodes is not None:
+            partial = max(0, round(-next(further) * denominator))
+        of_cuts = (
+            max(0, round((dual if cut.at_least else -dual) * denominator))
+            for cut, dual in zip(cuts, further, strict=True)
+        )
+        demands = tuple(round(dual * denominator) for dual in relaxation.duals[: len(self._model.demands)])
+        return Weights(partial, arrival, demands, tuple(of_cuts))
+
+
+class _TreeSearch:
+    """Depth-first search for one tree, with the number of linear programs it may still solve."""
+
+    def __init__(self, prover: Prover, question: Question, wanted: int, deadline: Deadline) -> None:
+        self._prover = prover
+        self._question = question
+        self._wanted = wanted
+        self._deadline = deadline
+        self._left = MAX_LEAVES_AND_BRANCHES
+
+    def prove(self, cuts: tuple[Cut, ...]) -> Tree | None:
+        """Return a tree for all arrangements that obey the cuts."""
+        self._left -= 1
+        if self._left < 0 or not self._deadline.is_open():
+            return None
+        prover = self._prover
+        relaxation = prover.relaxed(self._question, cuts, self._deadline)
+        if relaxation is None:
+            return prover.no_arrangement(self._question, self._deadline, cuts)
+        bound, weights = prover.rounded(self._question, relaxation, cuts, self._wanted)
+        if bound >= self._wanted:
+            return weights
+        choice = self._split(relaxation)
+        if choice is None:
+            return None
+        counted, at_most = choice
+        below = self.prove((*cuts, Cut(counted, at_most, at_least=False)))
+        above = None if below is None else self.prove((*cuts, Cut(counted, at_most + 1, at_least=True)))
+        return None if below is None or above is None else Branch(counted, at_most, below, above)
+
+    def _split(self, relaxation: Relaxation) -> tuple[Count, int] | None:
+        """Return what to count and where to split: of the first kind of count that is fractional, the most so."""
+        for counts in self._prover.counts():
+            totals = {
+                counted: math.fsum(k * relaxation.values[c] for c, k in self._prover.counting(counted))
+                for counted in counts
+            }
+            choice = max(totals, key=lambda counted: abs(totals[counted] - round(totals[counted])), default=None)
+            if choice is not None and abs(totals[choice] - round(totals[choice])) > _TOLERANCE:
+                return choice, math.floor(totals[choice])
+        return None

@@ -1,0 +1,215 @@
+"""The one kind of argument: what arrangements cost at least, computed in integers by anyone, without a solver.
+
+Give a partial node a weight z ≥ 0, an instance that arrives on a node a weight m ≥ 0, and an instance of demand g any
+weight y_g. Every arrangement that leaves Φ partial nodes after M arrivals then has
+
+    z·Φ + m·M ≥ Σ_g y_g n_g + Σ_nodes min_q [z·partial(q) + m·arriving(p, q) - y·q],
+
+q being what a node that holds p may hold afterwards: each node costs no less than its cheapest choice. This holds for
+all weights; a wrong or rounded one makes the bound weaker, never false. With m = 0 it bounds the partial nodes of all
+arrangements, with both the moves to so few of them, and with neither, where the right side is above 0, it says that
+there is no arrangement: with waiting instances among the n_g, that they do not fit.
+
+A *branch tree* closes the gap that weights leave: at most so many nodes are full (or instances of a demand arrive,
+...), or more. Each leaf has weights of its own, with one more for each inequality on its path; the weakest leaf bounds
+the whole.
+
+Nothing here lists patterns: the cheapest choice of a node is a dynamic program over loads, which shares no code with
+what finds the weights.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from oracle.interruption import break_off_if_requested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from oracle.node_classes import NodeClass, Pattern
+    from oracle.optimum.model import Pool
+
+# Prices kept at a time, however many kinds of nodes there are: some megabytes.
+_MOST_PRICES = 1 << 18
+
+NEVER = 1 << 40
+"""Stands for "there is no arrangement": above all numbers of nodes and moves."""
+
+
+class Full(Struct, frozen=True, forbid_unknown_fields=True, tag_field="count", tag="full"):
+    """Counts the full nodes."""
+
+
+class Partial(Struct, frozen=True, forbid_unknown_fields=True, tag_field="count", tag="partial"):
+    """Counts the partial nodes."""
+
+
+class Free(Struct, frozen=True, forbid_unknown_fields=True, tag_field="count", tag="free"):
+    """Counts the nodes with just so many GPUs free."""
+
+    gpus: int
+
+
+class Arrivals(Struct, frozen=True, forbid_unknown_fields=True, tag_field="count", tag="arrivals"):
+    """Counts the instances of one demand that arrive on a node."""
+
+    demand: int
+
+
+class Leaving(Struct, frozen=True, forbid_unknown_fields=True, tag_field="count", tag="leaving"):
+    """Counts the instances of one demand that leave nodes that hold `before` now."""
+
+    demand: int
+    before: tuple[int, ...]
+
+
+Count: TypeAlias = Full | Partial | Free | Arrivals | Leaving
+
+
+class Weights(Struct, frozen=True, forbid_unknown_fields=True, tag_field="argument", tag="weights"):
+    """Weights: whole numbers.
+
+    Attributes
+    ----------
+    partial, arrival
+        Of a partial node and of an instance that arrives. Never negative.
+    demands
+        Of an instance of each demand, in descending order of the demands. Any sign.
+    branches
+        Of each inequality between the root of the tree and this leaf, outermost first. Never negative.
+    """
+
+    partial: int
+    arrival: int
+    demands: tuple[int, ...]
+    branches: tuple[int, ...] = ()
+
+
+class Branch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="argument", tag="branches"):
+    """A case distinction on what is counted: `at_most` (in `below`), or more (in `above`)."""
+
+    counted: Count
+    at_most: int
+    below: Weights | Branch
+    above: Weights | Branch
+
+
+class SolverProof(Struct, frozen=True, forbid_unknown_fields=True, tag_field="argument", tag="solver proof"):
+    """What a solver claims to have proved. It cannot be recomputed here, only believed."""
+
+    solver: str
+    claim: int
+
+
+Tree: TypeAlias = Weights | Branch
+
+
+class Cut(NamedTuple):
+    """One inequality on the path to a leaf: what is counted is at most `bound`, or at least."""
+
+    counted: Count
+    bound: int
+    at_least: bool
+
+
+class ArgumentError(ValueError):
+    """An argument that is none: weights that do not match what they are about, or a negative one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a leaf proves: `partial`·Φ + `arrival`·M ≥ `least` for arrangements that obey its inequalities."""
+
+    partial: int
+    arrival: int
+    least: int
+
+    def partial_nodes(self) -> int:
+        """Return how many partial nodes there are at least, however much moves."""
+        if self.least <= 0 or self.arrival:
+            return 0
+        return -(-self.least // self.partial) if self.partial else NEVER
+
+    def arrivals(self, max_partial_nodes: int) -> int:
+        """Return how many instances arrive at least if there are at most so many partial nodes."""
+        rest = self.least - self.partial * max_partial_nodes
+        if rest <= 0:
+            return 0
+        return -(-rest // self.arrival) if self.arrival else NEVER
+
+
+class Proof:
+    """What a tree, or weights alone, prove of a pool: good for every limit on partial nodes.
+
+    Cost: for each class of nodes and each leaf one dynamic program over (pattern held now, demand, load).
+
+    Raises
+    ------
+    ArgumentError
+        The weights do not match the pool, or one that must not be negative is.
+    """
+
+    def __init__(self, pool: Pool, tree: Tree) -> None:
+        self.lines = tuple(line_of(pool, weights, cuts) for weights, cuts in _leaves(tree))
+
+    def partial_nodes(self) -> int:
+        """Return how many partial nodes there are at least in every arrangement; `NEVER` if there is none."""
+        return min(line.partial_nodes() for line in self.lines)
+
+    def arrivals(self, max_partial_nodes: int) -> int:
+        """Return how many instances arrive at least; `NEVER` if no arrangement has so few partial nodes."""
+        return min(line.arrivals(max_partial_nodes) for line in self.lines)
+
+
+def _leaves(tree: Tree) -> list[tuple[Weights, tuple[Cut, ...]]]:
+    """Return the leaves, each with the inequalities on its path, outermost first."""
+    found: list[tuple[Weights, tuple[Cut, ...]]] = []
+    pending: list[tuple[Tree, tuple[Cut, ...]]] = [(tree, ())]
+    while pending:
+        break_off_if_requested()
+        node, cuts = pending.pop()
+        if isinstance(node, Weights):
+            found.append((node, cuts))
+        else:
+            pending.append((node.below, (*cuts, Cut(node.counted, node.at_most, at_least=False))))
+            pending.append((node.above, (*cuts, Cut(node.counted, node.at_most + 1, at_least=True))))
+    return found
+
+
+def line_of(pool: Pool, weights: Weights, cuts: Sequence[Cut] = ()) -> Line:
+    """Return what weights prove.
+
+    An inequality f ≤ b enters as + w (f - b), one f ≥ b as + w (b - f), w ≥ 0: neither raises the cost of an
+    arrangement that obeys it.
+    """
+    demands = sorted(pool.instances, reverse=True)
+    if len(weights.demands) != len(demands) or len(weights.branches) != len(cuts):
+        raise ArgumentError("the weights do not match the demands or the branches")
+    if min(weights.partial, weights.arrival, *weights.branches, 0) < 0:
+        raise ArgumentError("the weight of a partial node, of an arrival or of a branch is negative")
+    value = dict(zip(demands, weights.demands, strict=True))
+    from oracle.optimum.prices import NodePrices  # noqa: PLC0415 - numpy is for those who check an argument
+
+    prices = NodePrices(pool, value, weights, cuts)
+    total = sum(value[demand] * count for demand, count in pool.instances.items())
+    total += sum(w * (cut.bound if cut.at_least else -cut.bound) for w, cut in zip(weights.branches, cuts, strict=True))
+    by_class: dict[NodeClass, Counter[Pattern]] = {}
+    for nodes, count in pool.nodes.items():
+        # What a node holds now matters only to what arrives on it and leaves it.
+        before = nodes.holds if prices.counts_changes else ()
+        by_class.setdefault(nodes.node_class, Counter())[before] += count
+    for kind, held in by_class.items():
+        for some in _shares(list(held.items()), 1 + _MOST_PRICES // (kind.room + 1)):
+            least = prices.least(kind, [pattern for pattern, _ in some])
+            total += sum(nodes * int(price) for (_, nodes), price in zip(some, least, strict=True))
+    return Line(weights.partial, weights.arrival, total)
+
+
+def _shares(held: list[tuple[Pattern, int]], size: int) -> Iterator[list[tuple[Pattern, int]]]:
+    for start in range(0, len(held), size):
+        yield held[start : start + size]
