@@ -1,7 +1,7 @@
 """Φ*: the fewest partial nodes a pool can have, exactly, with a certificate (theory §4).
 
 Cheap things come first. Pools of 8-GPU nodes on which everything may move have a closed form. A greedy packing that
-meets the load bound settles most others without a solver; dual weights settle most of the rest; a solver is asked only
+meets the load bound settles most others without a solver; weights settle most of the rest; a solver is asked only
 for what is left, and a branch tree then turns its answer into a proof that needs no trust.
 """
 

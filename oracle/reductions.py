@@ -110,7 +110,7 @@ class Reductions(Struct, frozen=True, forbid_unknown_fields=True, tag_field="arg
     removals
         In the order in which they are made: the condition of each is checked on what the earlier ones left.
     rest
-        The bound for what is left: its remainder, or dual weights for the demands left over, descending.
+        The bound for what is left: its remainder, or weights for the demands left over, descending.
     """
 
     removals: tuple[Removal, ...]

@@ -2,7 +2,7 @@
 
 Where COMPASS and EXACT keep a structure that makes good placements cheap to find, SIFOpt has no structure: it asks for
 the optimum each time, for any workload. Φ* comes from the closed form, and most events reach it without a move; for the
-others the transport model gives the fewest migrations with a proof. A job is refused only if no re-placement of what
+others the program gives the fewest migrations with a proof. A job is refused only if no re-placement of what
 runs makes room for it.
 
 As with `compass_core.scheduler`, nothing is mutated: an event returns a new state and what to do.

@@ -1,4 +1,4 @@
-"""Optima of panels inside domains: each tier by the pattern model, both together, and the tiers of a snapshot."""
+"""Optima of panels inside domains: each tier by itself, both together, and the tiers of a snapshot."""
 
 from oracle.hierarchy.domains import DomainMeasurement, domain_snapshot, measure_domains
 from oracle.hierarchy.joint import JointOptimum, Workload, joint_optimum

@@ -3,7 +3,7 @@
 The tiers meet in one number only, the panels that instances inside panels hold open: to the domains they are so many
 1-panel instances. For one number of partial panels it can vary (two half-full panels, or one full one), so every pair
 of partial panels k and open panels m that some packing has is looked at, and for each m the fewest partial domains.
-Both questions are pattern models, and small.
+Both questions are small programs.
 """
 
 from __future__ import annotations

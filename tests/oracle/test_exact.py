@@ -150,7 +150,7 @@ class TestEveryStageIsExact:
     @pytest.mark.parametrize(
         ("demands", "argument"),
         [({1: 9}, LoadBound), ({7: 2, 3: 2}, Weights), (GAP, Branch)],
-        ids=["remainder", "dual weights", "gap between them"],
+        ids=["remainder", "weights", "gap between them"],
     )
     def test_the_simplest_argument_that_suffices_is_given(self, demands: dict[int, int], argument: type) -> None:
         assert isinstance(solve_pool(uniform(demands, 20)).certificate.argument, argument)

@@ -134,7 +134,7 @@ class TestProgress:
         assert terminal.getvalue() == ""
 
 
-# Choosing instances is replaced by a problem that CP-SAT does not settle in hours; then the real choice is made.
+# Choosing instances is replaced by a problem that no solver settles in hours; then the real choice is made.
 STUCK = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
