@@ -266,6 +266,10 @@ class _Search:
         """The problem as a program, made when first needed."""
         return Model([self._pool])
 
+    @cached_property
+    def _prover(self) -> Prover:
+        return Prover(self._pool, self.model)
+
     @property
     def _upper(self) -> int | None:
         return None if self._packing is None else count_partial(self.problem, self._packing)
@@ -278,7 +282,7 @@ class _Search:
         """Improve the lower bound by weights."""
         unreachable = sum(self.problem.nodes) + 1
         wanted = unreachable if self._upper is None else self._upper
-        found = Prover(self._pool, self.model).weights(_PARTIAL_NODES, wanted, self._deadline)
+        found = self._prover.weights(_PARTIAL_NODES, wanted, self._deadline)
         if found is not None and self._lower < found[0] < NEVER:
             self._lower, self._argument = found
 
@@ -299,7 +303,7 @@ class _Search:
     def use_tree(self) -> None:
         """Prove what the solver claims."""
         if self._claim.claim > self._lower:
-            tree = Prover(self._pool, self.model).tree(_PARTIAL_NODES, self._claim.claim, self._deadline)
+            tree = self._prover.tree(_PARTIAL_NODES, self._claim.claim, self._deadline)
             if tree is not None:
                 self._lower, self._argument = self._claim.claim, tree
 

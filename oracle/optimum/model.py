@@ -61,6 +61,11 @@ class Pool:
     instances: Mapping[int, int]
     optional: Mapping[int, int] = field(default_factory=dict[int, int])
 
+    @property
+    def demands(self) -> list[int]:
+        """The demands of the instances, descending: the order of the weights of an argument."""
+        return sorted(self.instances, reverse=True)
+
     @classmethod
     def of(cls, placed: PlacedProblem) -> Pool:
         """Return what a pool holds now."""

@@ -60,6 +60,8 @@ class Prover:
     def __init__(self, pool: Pool, model: Model) -> None:
         self._pool = pool
         self._model = model
+        # The last optimum without inequalities: a tree begins where weights alone were not enough.
+        self._root: tuple[Question, Relaxation] | None = None
 
     def weights(self, question: Question, wanted: int, deadline: Deadline) -> tuple[int, Weights] | None:
         """Return the best bound found from weights alone, and the weights; None if GLOP finds no optimum.
@@ -122,8 +124,13 @@ class Prover:
 
     def relaxed(self, question: Question, cuts: Sequence[Cut], deadline: Deadline) -> Relaxation | None:
         """Return the optimum over real numbers; None if there is none, or time runs out."""
+        if not cuts and self._root is not None and self._root[0] == question:
+            return self._root[1]
         least = self._model.moves if question.arrivals else self._model.partial
-        return solve_relaxation(self._model.program(least, self._rows(question, cuts)), deadline)
+        relaxation = solve_relaxation(self._model.program(least, self._rows(question, cuts)), deadline)
+        if not cuts and relaxation is not None:
+            self._root = question, relaxation
+        return relaxation
 
     def rounded(
         self, question: Question, relaxation: Relaxation, cuts: Sequence[Cut], wanted: int

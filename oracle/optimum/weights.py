@@ -187,7 +187,7 @@ def line_of(pool: Pool, weights: Weights, cuts: Sequence[Cut] = ()) -> Line:
     An inequality f ≤ b enters as + w (f - b), one f ≥ b as + w (b - f), w ≥ 0: neither raises the cost of an
     arrangement that obeys it.
     """
-    demands = sorted(pool.instances, reverse=True)
+    demands = pool.demands
     if len(weights.demands) != len(demands) or len(weights.branches) != len(cuts):
         raise ArgumentError("the weights do not match the demands or the branches")
     if min(weights.partial, weights.arrival, *weights.branches, 0) < 0:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.node_classes import NodeClass
-from oracle.optimum.weights import NEVER, ArgumentError, Proof, Weights
+from oracle.optimum.weights import NEVER, ArgumentError, Proof
 from oracle.rechecking.enumeration import MAX_STEPS, fits_within, least_price
 from oracle.rechecking.live_reach import Nodes, fewest_moves, nodes_of
-from oracle.rooms.room import most_fitting, open_nodes, waiting_pool, weights_in_words
+from oracle.rooms.room import most_fitting, open_nodes, plain_weights, running_on, waiting_pool, weights_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,21 +120,18 @@ class PoolRoom:
     def _by_weights(self) -> bool:
         """Whether weights say that it never fits: those that were stored, the GPUs, or single nodes."""
         pool = self._pool
-        demands = sorted(pool.instances, reverse=True)
         stored = None if self.evidence is None else self.evidence.argument
-        tried = [Weights(0, 0, tuple(demands)), Weights(0, 0, tuple(int(one == self.gpus) for one in demands))]
-        tried += [] if stored is None else [stored]
+        tried = [*plain_weights(pool, self.gpus), *([] if stored is None else [stored])]
         return any(Proof(pool, weights).arrivals(0) >= NEVER for weights in tried)
 
     def _most(self) -> int | None:
         """Return the most new instances that fit, whatever is moved, by trying everything."""
         rooms: Counter[int] = Counter()
-        for kind, count in open_nodes(self.contents).items():
+        kinds = open_nodes(self.contents)
+        for kind, count in kinds.items():
             rooms[kind.node_class.room] += count
         nodes = [(NodeClass(room, 0, room), count) for room, count in rooms.items()]
-        running = Counter(self._pool.instances)
-        running[self.gpus] -= self.instances
-        demands = sorted((+running).items())
+        demands = sorted(running_on(kinds).items())
 
         def price(kind: NodeClass, load: int) -> int:
             return -((kind.room - load) // self.gpus)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from oracle.naming import name_changes
 from oracle.optimum.model import Model, Pool
-from oracle.rooms.room import open_nodes
+from oracle.rooms.room import open_nodes, running_on
 from oracle.solver import Outcome, Row, solve_integers
 
 if TYPE_CHECKING:
@@ -79,15 +79,11 @@ class _JointProgram:
 
     def _pool(self, name: str) -> Pool:
         nodes = open_nodes(self._contents[name])
-        running: Counter[int] = Counter()
-        for kind, count in nodes.items():
-            for demand in kind.holds:
-                running[demand] += count
         waiting: Counter[int] = Counter()
         for job in self._jobs:
             if job.pool in {None, name}:
                 waiting[job.gpus_per_instance] += job.instances
-        return Pool(nodes, running, waiting)
+        return Pool(nodes, running_on(nodes), waiting)
 
     def most_jobs(self, deadline: Deadline) -> IntegerAnswer:
         """Return how many jobs start at most, as a negative number."""

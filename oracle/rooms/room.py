@@ -61,11 +61,22 @@ def open_nodes(contents: Iterable[NodeContent]) -> Counter[NodeKind]:
 
 def waiting_pool(nodes: Mapping[NodeKind, int], instances: int, gpus: int) -> Pool:
     """Return a pool in which so many instances of one demand wait beside those that run."""
-    counts = Counter({gpus: instances})
+    return Pool(nodes, running_on(nodes) + Counter({gpus: instances}))
+
+
+def running_on(nodes: Mapping[NodeKind, int]) -> Counter[int]:
+    """Return how many movable instances nodes hold, by demand."""
+    running: Counter[int] = Counter()
     for kind, count in nodes.items():
         for demand in kind.holds:
-            counts[demand] += count
-    return Pool(nodes, counts)
+            running[demand] += count
+    return running
+
+
+def plain_weights(pool: Pool, gpus: int) -> tuple[Weights, Weights]:
+    """Return the weights that need no search: what an instance weighs is its GPUs, or 1 if it has the demand."""
+    by_total, alone = tuple(pool.demands), tuple(int(demand == gpus) for demand in pool.demands)
+    return Weights(0, 0, by_total), Weights(0, 0, alone)
 
 
 def count_fitting(nodes: Mapping[NodeKind, int], gpus: int) -> int:
@@ -78,7 +89,7 @@ def most_fitting(pool: Pool, instances: int, gpus: int, weights: Weights) -> int
 
     An instance less that waits makes what is missing smaller by its own weight.
     """
-    value = dict(zip(sorted(pool.instances, reverse=True), weights.demands, strict=True))[gpus]
+    value = dict(zip(pool.demands, weights.demands, strict=True))[gpus]
     missing = line_of(pool, weights).least
     if missing <= 0 or value <= 0 or weights.arrival or weights.partial:
         return instances
@@ -98,9 +109,7 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
         When to give up. Bounds that need no solver are tried all the same.
     """
     pool = waiting_pool(nodes, instances, gpus)
-    by_total = Weights(0, 0, tuple(sorted(pool.instances, reverse=True)))
-    alone = Weights(0, 0, tuple(int(demand == gpus) for demand in sorted(pool.instances, reverse=True)))
-    for weights in (by_total, alone):
+    for weights in plain_weights(pool, gpus):
         most = most_fitting(pool, instances, gpus, weights)
         if most < instances:
             return Room(outcome=Outcome.INFEASIBLE, most=most, weights=weights, proof=weights_in_words(pool, weights))
@@ -129,5 +138,5 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
 
 def weights_in_words(pool: Pool, weights: Weights) -> str:
     """Return weights as they stand in the proof of a verdict."""
-    values = zip(sorted(pool.instances, reverse=True), weights.demands, strict=True)
+    values = zip(pool.demands, weights.demands, strict=True)
     return "weights " + ", ".join(f"{value} for {demand} GPUs" for demand, value in values if value)
