@@ -13,16 +13,16 @@ import pytest
 
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
-from oracle.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
-from oracle.exact import inherent_partial_nodes, solve_pool
-from oracle.node_classes import NodeClass
-from oracle.reductions import uniform_problem
+from oracle.optimum.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
+from oracle.optimum.exact import inherent_partial_nodes, solve_pool
+from oracle.optimum.node_classes import NodeClass
+from oracle.optimum.reductions import uniform_problem
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from oracle.exact import PoolOptimum
-    from oracle.node_classes import PackingProblem
+    from oracle.optimum.exact import PoolOptimum
+    from oracle.optimum.node_classes import PackingProblem
 
 WORKLOADS: dict[str, tuple[int, ...]] = {
     "mixed, 30 instances": (4, 6, 3, 5, 4, 2, 5, 1),

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oracle.certificate import Status
-from oracle.exact import solve_pool
-from oracle.measurement import measure
-from oracle.node_classes import NodeClass, PackingProblem
+from oracle.measurement.measure import measure
+from oracle.optimum.certificate import Status
+from oracle.optimum.exact import solve_pool
+from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from oracle.exact import PoolOptimum
-    from oracle.measurement import Measurement
+    from oracle.measurement.measure import Measurement
+    from oracle.optimum.exact import PoolOptimum
 
 SIZES = [100, 1_000, 12_500]
 COMMON = [0.35, 0.2, 0.04, 0.2, 0.03, 0.05, 0.03, 0.1]  # many fillers, as real clusters have
@@ -75,5 +75,5 @@ def bench_verify(benchmark: BenchmarkFixture) -> None:
 
 def bench_start(benchmark: BenchmarkFixture) -> None:
     """Import everything, OR-Tools included, and solve once, in a new process."""
-    code = "from oracle.exact import inherent_partial_nodes as f; assert f((0, 5, 1, 2, 0, 2, 0, 2)) == 2"
+    code = "from oracle.optimum.exact import inherent_partial_nodes as f; assert f((0, 5, 1, 2, 0, 2, 0, 2)) == 2"
     benchmark(subprocess.run, [sys.executable, "-c", code], check=True)

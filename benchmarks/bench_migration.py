@@ -19,19 +19,19 @@ import pytest
 from benchmarks import highs
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import pairs_program
-from oracle.certificate import Status
-from oracle.frontier import frontier
-from oracle.migration import fewest_migrations
-from oracle.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
-from oracle.relocation import plan_relocations
+from oracle.optimum.certificate import Status
+from oracle.optimum.migration import fewest_migrations
+from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
+from oracle.optimum.solver import Deadline, Outcome
+from oracle.planning.pool_frontier import frontier
+from oracle.planning.relocation import plan_relocations
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline, Outcome
 
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark
-    from oracle.migration import MigrationOptimum
-    from oracle.node_classes import Pattern
-    from oracle.solver import Program
+    from oracle.optimum.migration import MigrationOptimum
+    from oracle.optimum.node_classes import Pattern
+    from oracle.optimum.solver import Program
 
 DEMANDS = {
     "common": (0.35, 0.2, 0.04, 0.2, 0.03, 0.05, 0.03, 0.1),  # many fillers, as real clusters have

@@ -21,9 +21,9 @@ import pytest
 from benchmarks import highs
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
-from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
-from oracle.node_classes import NodeClass, PackingProblem
-from oracle.solver import Deadline, Outcome, Program, Row
+from oracle.optimum.closed_form import closed_form_with_witness, fewest_partial_nodes
+from oracle.optimum.node_classes import NodeClass, PackingProblem
+from oracle.optimum.solver import Deadline, Outcome, Program, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

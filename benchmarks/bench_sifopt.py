@@ -18,7 +18,7 @@ import pytest
 
 from compass_core import ClusterState, Job, Variant, arrive, depart
 from oracle import sifopt
-from oracle.closed_form import fewest_partial_nodes
+from oracle.optimum.closed_form import fewest_partial_nodes
 
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark

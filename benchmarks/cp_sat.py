@@ -5,10 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from oracle.solver import Deadline, IntegerAnswer, Outcome, Row, create_solver, load_program, outcome_of, set_time_limit
+from oracle.optimum.solver import (
+    Deadline,
+    IntegerAnswer,
+    Outcome,
+    Row,
+    create_solver,
+    load_program,
+    outcome_of,
+    set_time_limit,
+)
 
 if TYPE_CHECKING:
-    from oracle.solver import Program
+    from oracle.optimum.solver import Program
 
 # The MIP presolve in front of CP-SAT is off: it halves rows, and of a row without integer solution makes one that
 # CP-SAT calls invalid, not infeasible. Columns count nodes, of which there may be more than 10^7, the default limit.

@@ -1,4 +1,4 @@
-"""HiGHS on the programs of ``oracle.solver``, where ``highspy`` can be imported; nothing else here uses it."""
+"""HiGHS on the programs of ``oracle.optimum.solver``, where ``highspy`` can be imported; nothing else here uses it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from oracle.solver import Program
+    from oracle.optimum.solver import Program
 
     Floats = npt.NDArray[np.float64]
     Indexes = npt.NDArray[np.int32]

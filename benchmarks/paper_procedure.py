@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
-from oracle.closed_form import closed_form_with_witness, fewest_partial_nodes
-from oracle.node_classes import NodeClass
-from oracle.reductions import uniform_problem
+from oracle.optimum.closed_form import closed_form_with_witness, fewest_partial_nodes
+from oracle.optimum.node_classes import NodeClass
+from oracle.optimum.reductions import uniform_problem
 from proofs.combining import Reading, paper_procedure
 
 if TYPE_CHECKING:

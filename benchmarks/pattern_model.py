@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.patterns import MAX_PATTERNS, SOURCE, LoadFlow, load_flow
-from oracle.node_classes import MAX_LOAD, NodeClass, packing
+from oracle.optimum.node_classes import MAX_LOAD, NodeClass, packing
 from oracle.optimum.patterns import legal_patterns
-from oracle.solver import Program, Row, SolverError
+from oracle.optimum.solver import Program, Row, SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from oracle.node_classes import Packing, PackingProblem, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import Packing, PackingProblem, Pattern, PlacedProblem
 
 
 @dataclass(frozen=True, slots=True)

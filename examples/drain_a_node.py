@@ -17,8 +17,8 @@ from collections import Counter
 from dataclasses import replace
 
 from oracle import load_snapshot, measure
-from oracle.queue_admission import admit_queue
-from oracle.replay import replay
+from oracle.admission.queues import admit_queue
+from oracle.moves.replay import replay
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot
 
 

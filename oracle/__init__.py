@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.certificate import Certificate, CertificateError, Status
-from oracle.exact import inherent_partial_nodes
-from oracle.measurement import Measurement, PoolMeasurement, measure
+from oracle.measurement.measure import Measurement, PoolMeasurement, measure
+from oracle.optimum.certificate import Certificate, CertificateError, Status
+from oracle.optimum.exact import inherent_partial_nodes
 from oracle.snapshots import Snapshot, SnapshotError, load_snapshot
 
 if TYPE_CHECKING:
-    from oracle.admission import admit
-    from oracle.planning import plan
-    from oracle.rechecking import verify
+    from oracle.admission.jobs import admit
+    from oracle.planning.planner import plan
+    from oracle.verification import verify
 
 __all__ = [
     "Certificate",
@@ -36,15 +36,15 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "plan":
-        from oracle.planning import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
+        from oracle.planning.planner import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
 
         return plan
     if name == "admit":
-        from oracle.admission import admit  # noqa: PLC0415 - as above
+        from oracle.admission.jobs import admit  # noqa: PLC0415 - as above
 
         return admit
     if name == "verify":
-        from oracle.rechecking import verify  # noqa: PLC0415 - as above
+        from oracle.verification import verify  # noqa: PLC0415 - as above
 
         return verify
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.certificate import check_packing
-from oracle.node_classes import packing
-from oracle.reductions import GPUS, uniform_problem
+from oracle.optimum.certificate import check_packing
+from oracle.optimum.node_classes import packing
+from oracle.optimum.reductions import GPUS, uniform_problem
 from proofs.residual import pack_residual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.node_classes import Pattern
-    from oracle.reductions import Counts
+    from oracle.optimum.node_classes import Pattern
+    from oracle.optimum.reductions import Counts
 
 Bins: TypeAlias = "tuple[tuple[Pattern, int], ...]"
 """Pairs of what a node holds and how many nodes hold it, patterns descending."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from oracle.closed_form import fewest_partial_nodes
+from oracle.optimum.closed_form import fewest_partial_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

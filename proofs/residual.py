@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from oracle.exact import solve_pool
-from oracle.node_classes import NodeClass, PackingProblem
-from oracle.reductions import GPUS
+from oracle.optimum.exact import solve_pool
+from oracle.optimum.node_classes import NodeClass, PackingProblem
+from oracle.optimum.reductions import GPUS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle.node_classes import Pattern
+    from oracle.optimum.node_classes import Pattern
 
 
 def pack_residual(unfriendly: Sequence[int], bins: Mapping[Pattern, int]) -> Counter[Pattern]:

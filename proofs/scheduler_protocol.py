@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from compass_core import ClusterState, Variant, arrive, depart
 from compass_core.scheduler_protocol import Scheduler
-from oracle.closed_form import fewest_partial_nodes
+from oracle.optimum.closed_form import fewest_partial_nodes
 
 if TYPE_CHECKING:
     from compass_core import Job

@@ -7,7 +7,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from compass_core import Variant
-from oracle.closed_form import Surplus
+from oracle.optimum.closed_form import Surplus
 from proofs.claim import Counterexample, Effort, Finding, Status
 from proofs.smt import Proof, prove_all
 from proofs.soundness import REPAIRED, faulty_rules, left_mixed, node_shapes, steps_beyond_rules, surely_merged
@@ -131,7 +131,7 @@ def _closed_form() -> Proof:
 
 
 def c8(effort: Effort) -> Finding:
-    """Settle C8: the closed form of Φ* under WCC and for every workload, and the reductions of `oracle.reductions`."""
+    """Settle C8: the closed form of Φ* under WCC and for every workload, and `oracle.optimum.reductions`."""
     wrong = _formula_beside_code(SURPLUS[effort])
     if wrong is not None:
         return Finding(status=Status.REFUTED, method="compared with the code", counterexample=wrong)

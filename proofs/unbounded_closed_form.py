@@ -10,7 +10,8 @@ eight unbounded counts, settle both:
   after the other ends in a placement that has f(n) partial nodes *and* h(n) nodes: one placement attains both (C9).
   Hence f(n) is Φ* on every cluster on which n fits at all.
 
-Which p does as well is said by the twelve rules of `oracle.reductions` and, where none applies, by `LAST_NODES`.
+Which p does as well is said by the twelve rules of `oracle.optimum.reductions` and, where none applies, by
+`LAST_NODES`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
-from oracle.reductions import RULES
+from oracle.optimum.reductions import RULES
 from proofs.abstraction import CAPACITY, DEMANDS
 from proofs.smtlib import Lemma
 from proofs.terms import Formula, Term, choose, equal, every, greatest, implies, indicator, least, some, total, variable
@@ -26,7 +27,7 @@ from proofs.terms import Formula, Term, choose, equal, every, greatest, implies,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.reductions import Rule
+    from oracle.optimum.reductions import Rule
 
 Counts = tuple[Term, ...]
 """(n1, ..., n8)."""
@@ -62,7 +63,7 @@ LAST_NODES: tuple[tuple[int, ...], ...] = (
 
 
 def fewest_partial_nodes(counts: Counts) -> Term:
-    """Return the formula of Φ* (the table of ``docs/theory-closed-form.md``), which `oracle.closed_form` computes."""
+    """Return the formula of Φ* (``docs/theory-closed-form.md``), which `oracle.optimum.closed_form` computes."""
     ones, twos, threes, odd = counts[0] - counts[6], counts[1] - counts[5], counts[2] - counts[4], counts[3] % 2
     # 3+3+2, 5+2+1 and 6+1+1, of which one at most applies
     with_threes = (twos > 0) & (threes > 1)
@@ -116,7 +117,7 @@ def within(pattern: Sequence[int], counts: Counts) -> Formula:
 
 
 def applies(rule: Rule, counts: Counts) -> Formula:
-    """Return the condition under which a rule of `oracle.reductions` may be applied once."""
+    """Return the condition under which a rule of `oracle.optimum.reductions` may be applied once."""
     conditions = [within(rule.pattern, counts)]
     conditions += [counts[demand - 1] <= most for demand, most in rule.at_most]
     if rule.beside:

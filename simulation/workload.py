@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.closed_form import Surplus
+from oracle.optimum.closed_form import Surplus
 
 # Theory §1: the condition is n3 + 3·n5 + 2·n6 + n7 ≤ n1. By demand, what an instance adds to n1 less the need.
 _SLACK = (0, 1, 0, -1, 0, -3, -2, -1, 0)
@@ -16,7 +16,7 @@ class Workload:
     gpus
         T, the GPUs they hold.
     inherent_partial_nodes
-        Φ*, exact for any workload (`oracle.closed_form`).
+        Φ*, exact for any workload (`oracle.optimum.closed_form`).
     wcc_slack
         n1 − (n3 + 3·n5 + 2·n6 + n7): the condition holds while this is not negative.
     """

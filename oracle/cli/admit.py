@@ -18,9 +18,9 @@ from oracle.safe_text import json_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.admission import Admission
+    from oracle.admission.jobs import Admission
+    from oracle.admission.queues import QueueAdmission
     from oracle.cli.command import Parser
-    from oracle.queue_admission import QueueAdmission
     from oracle.snapshots.model import Snapshot
 
 _STATUS = {
@@ -61,7 +61,7 @@ def _one(snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int]) -> Out
 def _admitted(
     snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int], tell: Callable[[str], None]
 ) -> Admission:
-    from oracle.admission import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
+    from oracle.admission.jobs import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
 
     tell(f"fewest moves that make room for {job[0]}x{job[1]} GPUs")
     return admit(
@@ -91,7 +91,7 @@ def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
 
 
 def _queue_admitted(snapshot: Snapshot, options: AdmitOptions, tell: Callable[[str], None]) -> QueueAdmission:
-    from oracle.queue_admission import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
+    from oracle.admission.queues import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
 
     tell("which waiting jobs can start")
     return admit_queue(

@@ -11,8 +11,8 @@ from oracle.safe_text import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from oracle.hierarchy import DomainMeasurement
-    from oracle.measurement import Figures
+    from oracle.measurement.domains import DomainMeasurement
+    from oracle.measurement.measure import Figures
 
 
 def domain_report(domains: DomainMeasurement, screen: Screen) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from oracle.certificate import Status
 from oracle.cli.command import (
     EXIT_STATUS_HELP,
     Command,
@@ -17,17 +16,18 @@ from oracle.cli.command import (
 )
 from oracle.cli.solving import solve
 from oracle.cli.values import seconds
-from oracle.hierarchy import measure_domains
-from oracle.measurement import measure
+from oracle.measurement.domains import measure_domains
+from oracle.measurement.measure import measure
+from oracle.optimum.certificate import Status
+from oracle.optimum.solver import Deadline
 from oracle.safe_text import csv_text, json_text
-from oracle.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from oracle.cli.command import Parser
-    from oracle.hierarchy import DomainMeasurement
-    from oracle.measurement import Figures, Measurement
+    from oracle.measurement.domains import DomainMeasurement
+    from oracle.measurement.measure import Figures, Measurement
     from oracle.snapshots.model import Snapshot
 
 # The columns of `-o csv` after scope and pool; programs rely on their names and their order, so add at the end only.

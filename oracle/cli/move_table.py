@@ -10,7 +10,7 @@ from oracle.cli.words import count, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.moves import Move, Stop
+    from oracle.moves.move import Move, Stop
 
 
 def move_columns(moves: Sequence[Move], stops: Sequence[Stop], stopped: Sequence[Stop] = ()) -> list[Column]:

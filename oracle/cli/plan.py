@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from oracle.cli.command import Parser
-    from oracle.plans.frontier import PlanFrontier
-    from oracle.plans.result import Plan
+    from oracle.planning.frontier import PlanFrontier
+    from oracle.planning.result import Plan
     from oracle.snapshots.model import Snapshot
 
 
@@ -39,7 +39,7 @@ class PlanOptions(MoveOptions):
 
 def plan_snapshot(options: PlanOptions) -> Outcome:
     """Return the plan in the form asked for."""
-    from oracle.exact import UndecidedError  # noqa: PLC0415 - numpy and the searches are for those who plan
+    from oracle.optimum.exact import UndecidedError  # noqa: PLC0415 - numpy and the searches are for those who plan
 
     snapshot = options.load()
     try:
@@ -65,8 +65,8 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
 
 
 def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]) -> tuple[Plan, PlanFrontier | None]:
-    from oracle.planning import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.solver import Deadline  # noqa: PLC0415 - as above
+    from oracle.optimum.solver import Deadline  # noqa: PLC0415 - as above
+    from oracle.planning.planner import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
 
     deadline = Deadline(options.time_limit)
     found = plan(

@@ -8,15 +8,15 @@ from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
 from oracle.cli.words import count
-from oracle.plans.pool_part import part_of
+from oracle.planning.pool_part import part_of
 from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oracle.cli.tables import Screen
-    from oracle.plans.frontier import PlanFrontierPoint
-    from oracle.plans.result import Plan
+    from oracle.planning.frontier import PlanFrontierPoint
+    from oracle.planning.result import Plan
     from oracle.snapshots.model import Snapshot
 
 _ROWS = 24  # of a frontier

@@ -15,9 +15,9 @@ from oracle.safe_text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.admission import Admission
+    from oracle.admission.jobs import Admission
+    from oracle.admission.queues import QueueAdmission, Together
     from oracle.cli.tables import Screen
-    from oracle.queue_admission import QueueAdmission, Together
     from oracle.snapshots.model import PendingJob, Snapshot
 
 

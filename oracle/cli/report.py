@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.certificate import Status
 from oracle.cli.command import skipped_notes
 from oracle.cli.tables import Column, Screen, draw
 from oracle.cli.words import at_least, count, inherent, listed
+from oracle.optimum.certificate import Status
 from oracle.safe_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from oracle.measurement import Figures, Measurement
+    from oracle.measurement.measure import Figures, Measurement
     from oracle.snapshots.model import PendingJob, Snapshot
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.cli.moves import MoveOptions
-    from oracle.plans.resumption import Resumption, StoredPlan
+    from oracle.planning.resumption import Resumption, StoredPlan
 
 SCHEMA = "compass-abs/resume/1"
 
@@ -23,9 +23,9 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/2")
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
-    from oracle.measurement import UnknownPoolError, check_pool  # noqa: PLC0415 - as below
-    from oracle.moves import MoveError  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.plans.resumption import read_plan, resume  # noqa: PLC0415 - as above
+    from oracle.measurement.measure import UnknownPoolError, check_pool  # noqa: PLC0415 - as below
+    from oracle.moves.move import MoveError  # noqa: PLC0415 - numpy and the searches are for those who plan
+    from oracle.planning.resumption import read_plan, resume  # noqa: PLC0415 - as above
 
     document = options.read_result(stored)
     data = decode_json(document, object)

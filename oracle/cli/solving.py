@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from oracle.interruption import Interruption, interruptible
+from oracle.optimum.interruption import Interruption, interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

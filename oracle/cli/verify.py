@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oracle.cli.command import Parser
-    from oracle.rechecking import Check
     from oracle.snapshots.model import Snapshot
+    from oracle.verification import Check
 
 SCHEMA = "compass-abs/verify/1"
 
@@ -43,7 +43,7 @@ class VerifyOptions(SnapshotOptions):
 
 def verify_result(options: VerifyOptions) -> Outcome:
     """Return what holds of a stored result."""
-    from oracle.rechecking import ResultError  # noqa: PLC0415 - numpy and the certificates are for those who ask
+    from oracle.verification import ResultError  # noqa: PLC0415 - numpy and the certificates are for those who ask
 
     document = options.read_result(options.result)
     data = decode_json(document, object)
@@ -75,7 +75,7 @@ def verify_result(options: VerifyOptions) -> Outcome:
 def _rechecked(
     data: object, snapshot: Snapshot | None, options: VerifyOptions, tell: Callable[[str], None]
 ) -> tuple[Check, ...]:
-    from oracle.rechecking import verify  # noqa: PLC0415 - numpy and the certificates are for those who ask
+    from oracle.verification import verify  # noqa: PLC0415 - numpy and the certificates are for those who ask
 
     tell("checking the claims")
     return verify(data, snapshot, time_limit=options.time_limit)

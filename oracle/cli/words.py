@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.measurement import Figures
+    from oracle.measurement.measure import Figures
 
 # Enough to see what kind of thing it is; -v lists all.
 MAX_LISTED = 5

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from oracle.interruption import break_off_if_requested
+from oracle.optimum.interruption import break_off_if_requested
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.node_classes import NodeClass, PackingProblem
+    from oracle.optimum.node_classes import NodeClass, PackingProblem
 
 # The load bound works on a bit set with one bit a GPU. 2^24 bits (2 MB) hold a pool of 16 million GPUs; beyond it (a
 # misread demand of 10^12, say) the bound is not attempted.

@@ -17,14 +17,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from oracle.node_classes import constrained_class
+from oracle.optimum.node_classes import constrained_class
 from oracle.optimum.parts import Parts, parts_of
-from oracle.solver import Program, Row, SolverError
+from oracle.optimum.solver import Program, Row, SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.node_classes import NodeClass, NodeContent, PackingProblem, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import NodeClass, NodeContent, PackingProblem, Pattern, PlacedProblem
 
 Terms: TypeAlias = tuple[tuple[int, int], ...]
 """A linear function: pairs of a column and its coefficient."""

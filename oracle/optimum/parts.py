@@ -8,13 +8,13 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from oracle.node_classes import MAX_LOAD
-from oracle.solver import SolverError
+from oracle.optimum.node_classes import MAX_LOAD
+from oracle.optimum.solver import SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.node_classes import NodeClass, Pattern
+    from oracle.optimum.node_classes import NodeClass, Pattern
 
 # Parts listed as columns of their own, which solve better than a flow: those of 10 different instances are 1,024.
 MAX_PARTS = 1_100

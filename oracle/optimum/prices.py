@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from oracle.interruption import break_off_if_requested
-from oracle.node_classes import MAX_LOAD
+from oracle.optimum.interruption import break_off_if_requested
+from oracle.optimum.node_classes import MAX_LOAD
 from oracle.optimum.weights import Arrivals, Free, Full, Leaving, Partial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle.node_classes import NodeClass, Pattern
     from oracle.optimum.model import Pool
+    from oracle.optimum.node_classes import NodeClass, Pattern
     from oracle.optimum.weights import Cut, Weights
 
 # Integers of 64 bits, or Python's own where sums would exceed those; numpy's types cannot say either of two.

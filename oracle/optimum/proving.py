@@ -10,15 +10,15 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from oracle.optimum.solver import Row, solve_relaxation
 from oracle.optimum.weights import NEVER, Arrivals, Branch, Cut, Free, Full, Leaving, Partial, Proof, Weights, line_of
-from oracle.solver import Row, solve_relaxation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oracle.optimum.model import Model, Pool, Terms
+    from oracle.optimum.solver import Deadline, Relaxation
     from oracle.optimum.weights import Count, Line, Tree
-    from oracle.solver import Deadline, Relaxation
 
 # Duals of these programs are fractions with small denominators. The first that gives the bound wanted is taken, so the
 # weights stay readable; the last is there for the few that need it.

@@ -14,19 +14,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oracle.certificate import CertificateError, Status
-from oracle.migration_certificate import Changes, MigrationArgument, MigrationCertificate, changes, check_changes
+from oracle.optimum.certificate import CertificateError, Status
+from oracle.optimum.migration_certificate import (
+    Changes,
+    MigrationArgument,
+    MigrationCertificate,
+    changes,
+    check_changes,
+)
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.patterns import legal_patterns
 from oracle.optimum.proving import Prover, Question
+from oracle.optimum.solver import Outcome, Row, SolverError, solve_integers
 from oracle.optimum.weights import NEVER, Line, SolverProof, Weights, line_of
-from oracle.solver import Outcome, Row, SolverError, solve_integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.node_classes import NodeClass, Packing, Pattern, PlacedProblem
-    from oracle.solver import Deadline, IntegerAnswer
+    from oracle.optimum.node_classes import NodeClass, Packing, Pattern, PlacedProblem
+    from oracle.optimum.solver import Deadline, IntegerAnswer
 
 # Patterns that are listed, of a class and of all groups together, when it is asked what plans are made of. A class of
 # 16-GPU nodes has 915.

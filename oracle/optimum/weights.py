@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from oracle.interruption import break_off_if_requested
+from oracle.optimum.interruption import break_off_if_requested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.node_classes import NodeClass, Pattern
     from oracle.optimum.model import Pool
+    from oracle.optimum.node_classes import NodeClass, Pattern
 
 # Prices kept at a time, however many kinds of nodes there are: some megabytes.
 _MOST_PRICES = 1 << 18

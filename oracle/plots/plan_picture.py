@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from oracle.moves import Move
+    from oracle.moves.move import Move
     from oracle.plots.rows import Row
     from oracle.snapshots.model import Snapshot
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from oracle.moves import MoveError
+from oracle.moves.move import MoveError
 from oracle.plots.drawing import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.moves import Move
+    from oracle.moves.move import Move
     from oracle.snapshots.model import Snapshot, SnapshotNode
 
 # Of more nodes than these, those that are full or empty and stay so are counted and not drawn.

@@ -98,7 +98,7 @@ class RunningInstance:
 class RunningJob:
     """A job with at least one instance on a node. Instances are numbered by their position, in one snapshot.
 
-    Who is who in two snapshots is for `oracle.plans.identity` to say.
+    Who is who in two snapshots is for `oracle.moves.identity` to say.
     """
 
     name: str

@@ -4,9 +4,9 @@ Published: a scheduler in rounds that re-places running jobs by an integer progr
 whose node changes.
 
 Inferred: a round starts every 3,600 s; the re-placement has the fewest partial nodes that are possible (Φ*) and, among
-such, moves the fewest instances (`oracle.migration`); with a limit of b moves a round it has the fewest partial nodes
-that so many moves reach. Of nodes with equal contents those of the lowest index change, of equal instances those of the
-oldest job leave. All moves of a round are made at one time, by checkpoint and restart.
+such, moves the fewest instances (`oracle.optimum.migration`); with a limit of b moves a round it has the fewest partial
+nodes that so many moves reach. Of nodes with equal contents those of the lowest index change, of equal instances those
+of the oldest job leave. All moves of a round are made at one time, by checkpoint and restart.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from compass_core import Instance, Migration, MoveReason
-from oracle.frontier import plans_along
-from oracle.migration import fewest_migrations
-from oracle.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
+from oracle.optimum.migration import fewest_migrations
+from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
+from oracle.planning.pool_frontier import plans_along
 from simulation.demand import GPUS_PER_NODE
 from simulation.schedulers.greedy import GreedyScheduler, best_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.migration_certificate import Changes
-    from oracle.node_classes import Pattern
+    from oracle.optimum.migration_certificate import Changes
+    from oracle.optimum.node_classes import Pattern
     from simulation.cluster import Cluster
 
 INTERVAL_S = 3_600.0

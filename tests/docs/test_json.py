@@ -14,11 +14,10 @@ from msgspec import inspect
 from docs.making import json_page
 from docs.making.forms import DOCUMENTS, Form, certificates
 from docs.making.made import DOCS
-from oracle import evidence, migration_certificate, node_classes, reductions
-from oracle.certificate import Certificate
 from oracle.cli.main import main as sifopt
-from oracle.migration_certificate import MigrationCertificate
-from oracle.optimum import load_bound, weights
+from oracle.optimum import evidence, load_bound, migration_certificate, node_classes, reductions, weights
+from oracle.optimum.certificate import Certificate
+from oracle.optimum.migration_certificate import MigrationCertificate
 from oracle.snapshots.native import read_native
 from proofs.cli import main as compass_prove
 from simulation.cli.main import main as compass_sim

@@ -12,9 +12,9 @@ import pytest
 
 from docs.making.forms import DOCUMENTS, Form
 from docs.making.forms.rechecked import RECHECKED, How, how_rechecked
-from oracle.hierarchy import measure_domains
-from oracle.measurement import measure
-from oracle.rechecking import ResultError, verify
+from oracle.measurement.domains import measure_domains
+from oracle.measurement.measure import measure
+from oracle.verification import ResultError, verify
 from tests.docs.test_json import reachable
 from tests.oracle.brute_moves import random_world
 from tests.oracle.mutations import mutations
@@ -23,8 +23,8 @@ from tests.oracle.test_rechecking import MAKERS, documents, snapshot_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.rechecking import Check
     from oracle.snapshots.model import Snapshot
+    from oracle.verification import Check
     from tests.oracle.mutations import Way
 
     Data = dict[str, object]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from oracle.moves import Move, Stop
+    from oracle.moves.move import Move, Stop
 
 Places: TypeAlias = tuple[int, ...]
 """The node of every instance."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from oracle.node_classes import NodeClass, PackingProblem
+from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oracle.node_classes import Packing
+    from oracle.optimum.node_classes import Packing
 
 # Weights alone prove 1 partial node here and the load bound 1, but 2 are needed: 49 GPUs leave 1 beside full nodes,
 # and the only odd instance has 3.
@@ -55,6 +55,6 @@ def no_bound(_problem: PackingProblem) -> int:
 
 
 def nothing_is_uniform(problem: PackingProblem) -> bool:
-    """Stand in for `oracle.exact.is_uniform`, so that pools with a closed form are searched, too."""
+    """Stand in for `oracle.optimum.exact.is_uniform`, so that pools with a closed form are searched, too."""
     del problem
     return False

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from oracle.moves import Move, with_names
-from oracle.ordering import order_moves
-from oracle.plans.identity import at_start, start_to_json
-from oracle.plans.resumption import read_plan, resume
+from oracle.moves.identity import at_start, start_to_json
+from oracle.moves.move import Move, with_names
+from oracle.moves.ordering import order_moves
+from oracle.planning.resumption import read_plan, resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle.snapshots.kubernetes_objects import PRODUCT, node, pod, read
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.moves import Stop
-    from oracle.plans.resumption import Resumption, StoredPlan
+    from oracle.moves.move import Stop
+    from oracle.planning.resumption import Resumption, StoredPlan
 
 T = TypeVar("T")
 

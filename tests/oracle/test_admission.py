@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pytest
 
-import oracle.admission
+import oracle.admission.jobs
 from compass_core.errors import InvalidJobError, UnknownJobError
-from oracle.admission import Verdict, admit
-from oracle.certificate import Status
-from oracle.measurement import UnknownPoolError
-from oracle.moves import MoveMode
-from oracle.plans.resumption import read_moves
-from oracle.queue_admission import admit_queue
-from oracle.rooms.blockers import BlockerKind
+from oracle.admission.blockers import BlockerKind
+from oracle.admission.jobs import Verdict, admit
+from oracle.admission.queues import admit_queue
+from oracle.measurement.measure import UnknownPoolError
+from oracle.moves.move import MoveMode
+from oracle.optimum.certificate import Status
+from oracle.planning.resumption import read_moves
 from oracle.snapshots.document import Document
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import read_native
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from oracle.admission import Admission
+    from oracle.admission.jobs import Admission
     from tests.oracle.brute_moves import Places
 
 
@@ -332,7 +332,7 @@ class TestOutOfTime:
         def too_many(*_: object) -> None:
             """Stand in for a search that gives up."""
 
-        monkeypatch.setattr(oracle.admission, "shortest_live", too_many)
+        monkeypatch.setattr(oracle.admission.jobs, "shortest_live", too_many)
         answer = admit(world([4, 3], [4, 3]).snapshot(), instances=1, gpus=2, moves="live")
         assert (answer.verdict, answer.status) == (Verdict.UNKNOWN, Status.UNKNOWN)
         assert "was found, nor shown not to exist; 2 moves make room if" in answer.reason

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import pytest
 
-from oracle.certificate import Status
-from oracle.measurement import measure
+from oracle.measurement.measure import measure
+from oracle.optimum.certificate import Status
 from oracle.snapshots.document import Document
 from oracle.snapshots.native import read_native
 

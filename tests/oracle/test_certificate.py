@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oracle.certificate import Certificate, CertificateError, Status
-from oracle.exact import solve_pool
-from oracle.node_classes import NodeClass, PackedNodes, PackingProblem
+from oracle.optimum.certificate import Certificate, CertificateError, Status
+from oracle.optimum.exact import solve_pool
 from oracle.optimum.load_bound import LoadBound
+from oracle.optimum.node_classes import NodeClass, PackedNodes, PackingProblem
 from oracle.optimum.weights import Branch, Free, Full, SolverProof, Weights
 from tests.oracle.small_pools import GAP, uniform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.certificate import Argument
+    from oracle.optimum.certificate import Argument
 
 MIXED = PackingProblem.build(
     {NodeClass(8, 0, 8): 3, NodeClass(4, 1, 3): 2, NodeClass(8, 1, 0, (4, 2)): 1, NodeClass(2, 0, 2, (2, 1)): 1},

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
-from oracle.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
-from oracle.node_classes import NodeClass, PackingProblem
+from oracle.optimum.closed_form import Surplus, closed_form_with_witness, fewest_partial_nodes
+from oracle.optimum.node_classes import NodeClass, PackingProblem
+from oracle.optimum.reductions import RULES, Reductions, Remainder, Removal, Rule, reductions_bound, uniform_problem
+from oracle.optimum.solver import Outcome, Row
 from oracle.optimum.weights import ArgumentError, Weights
-from oracle.reductions import RULES, Reductions, Remainder, Removal, Rule, reductions_bound, uniform_problem
-from oracle.solver import Outcome, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

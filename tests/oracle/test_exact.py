@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oracle.exact
+import oracle.optimum.exact
 import oracle.optimum.parts
 import oracle.optimum.proving
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
-from oracle.certificate import Certificate, CertificateError, Status, check_packing
-from oracle.exact import InfeasibleError, UndecidedError, WorkloadError, inherent_partial_nodes, solve_pool
-from oracle.node_classes import (
+from oracle.optimum.certificate import Certificate, CertificateError, Status, check_packing
+from oracle.optimum.exact import InfeasibleError, UndecidedError, WorkloadError, inherent_partial_nodes, solve_pool
+from oracle.optimum.load_bound import LoadBound
+from oracle.optimum.model import Model, Pool
+from oracle.optimum.node_classes import (
     NodeClass,
     PackingProblem,
     constrained_problem,
@@ -27,10 +29,7 @@ from oracle.node_classes import (
     ideal_problem,
     packing,
 )
-from oracle.optimum.load_bound import LoadBound
-from oracle.optimum.model import Model, Pool
-from oracle.optimum.weights import Branch, SolverProof, Weights
-from oracle.solver import (
+from oracle.optimum.solver import (
     Deadline,
     IntegerAnswer,
     Outcome,
@@ -41,6 +40,7 @@ from oracle.solver import (
     solve_integers,
     solve_relaxation,
 )
+from oracle.optimum.weights import Branch, SolverProof, Weights
 from tests.core.naive import OverbookedError, fewest_partial_nodes
 from tests.oracle import brute_force
 from tests.oracle.small_pools import (
@@ -56,8 +56,8 @@ from tests.oracle.small_pools import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from oracle.exact import PoolOptimum
-    from oracle.node_classes import NodeContent, Packing, Pattern, PlacedProblem
+    from oracle.optimum.exact import PoolOptimum
+    from oracle.optimum.node_classes import NodeContent, Packing, Pattern, PlacedProblem
 
 
 def optima(placed: Iterable[PlacedProblem]) -> list[PoolOptimum]:
@@ -104,16 +104,16 @@ def handicap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if "flows" in which:
         monkeypatch.setattr(oracle.optimum.parts, "MAX_PARTS", 0)
     if "no greedy" in which:
-        monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
+        monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
     if "no load bound" in which:
-        monkeypatch.setattr(oracle.exact, "load_bound", no_bound)
+        monkeypatch.setattr(oracle.optimum.exact, "load_bound", no_bound)
     return which
 
 
 @pytest.fixture
 def without_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send uniform pools, too, through the search, whose stages they show best."""
-    monkeypatch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
+    monkeypatch.setattr(oracle.optimum.exact, "is_uniform", nothing_is_uniform)
 
 
 @pytest.mark.usefixtures("without_closed_form")
@@ -254,7 +254,7 @@ class TestOutOfTime:
         optimum.certificate.verify()
 
     def test_no_packing_in_time_is_not_called_impossible(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
+        monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         with pytest.raises(UndecidedError):
             solve_pool(uniform(GAP, 20), time_limit=0)
 
@@ -269,8 +269,8 @@ class TestOutOfTime:
 
     def test_a_solver_that_stops_early_settles_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stopped = IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
-        monkeypatch.setattr(oracle.exact, "solve_integers", answering(stopped))
-        monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
+        monkeypatch.setattr(oracle.optimum.exact, "solve_integers", answering(stopped))
+        monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         problem = uniform(GAP, 20)
         optimum = solve_pool(problem, start=_one_each(problem))
         assert optimum.status is Status.UNKNOWN
@@ -328,10 +328,10 @@ class TestWhatSolversReturnIsChecked:
             solve_pool(uniform(GAP, 20), start=())
 
     def test_a_solution_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
+        monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         columns = Model([Pool.unplaced(uniform(GAP, 20))]).size
         wrong = IntegerAnswer(Outcome.OPTIMAL, (1,) * columns, 0, "a solver")
-        monkeypatch.setattr(oracle.exact, "solve_integers", answering(wrong))
+        monkeypatch.setattr(oracle.optimum.exact, "solve_integers", answering(wrong))
         with pytest.raises(SolverError, match=r"none|nowhere"):
             solve_pool(uniform(GAP, 20))
 
@@ -367,7 +367,7 @@ class TestClosedForm:
         problem = uniform(demands, sum(demands.values()) or 1)
         settled = solve_pool(problem)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
+            patch.setattr(oracle.optimum.exact, "is_uniform", nothing_is_uniform)
             searched = solve_pool(problem)
         assert (settled.partial_nodes, settled.empty_nodes) == (searched.partial_nodes, searched.empty_nodes)
         assert settled.certificate.holds()

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.admission
-from oracle.admission import Verdict, admit
-from oracle.interruption import Interruption, current, interruptible
-from oracle.measurement import measure
-from oracle.planning import plan
-from oracle.rechecking import verify
-from oracle.rooms.room import make_room
+import oracle.admission.jobs
+from oracle.admission.jobs import Verdict, admit
+from oracle.admission.room import make_room
+from oracle.measurement.measure import measure
+from oracle.optimum.interruption import Interruption, current, interruptible
+from oracle.optimum.solver import Deadline, Outcome, Program, Row, solve_integers
+from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline, Outcome, Program, Row, solve_integers
+from oracle.verification import verify
 from tests.oracle.small_pools import clusters, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from oracle.admission.room import Room
     from oracle.optimum.model import NodeKind
-    from oracle.rooms.room import Room
-    from oracle.solver import IntegerAnswer
+    from oracle.optimum.solver import IntegerAnswer
 
 
 def endless() -> Program:
@@ -142,7 +142,7 @@ def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyP
         for gpus in (5, 6, 8):
             answer = admit(snapshot, instances=2, gpus=gpus, moves=mode)
             with monkeypatch.context() as patch, interruptible(Interruption()):
-                patch.setattr(oracle.admission, "make_room", without_proof)
+                patch.setattr(oracle.admission.jobs, "make_room", without_proof)
                 found = admit(snapshot, instances=2, gpus=gpus, moves=mode)
             if answer.verdict is not Verdict.FITS_AFTER:
                 continue

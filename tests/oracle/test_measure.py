@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-import oracle.exact
-from oracle.certificate import Certificate, Status
-from oracle.measurement import UnknownPoolError, measure
-from oracle.node_classes import constrained_problem, contents_by_pool, ideal_problem
+import oracle.optimum.exact
+from oracle.measurement.measure import UnknownPoolError, measure
+from oracle.optimum.certificate import Certificate, Status
+from oracle.optimum.node_classes import constrained_problem, contents_by_pool, ideal_problem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
 from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, snapshot_of
@@ -19,7 +19,7 @@ from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from oracle.measurement import Measurement
+    from oracle.measurement.measure import Measurement
 
 CONTRACT = [
     *("nodes", "gpus", "used_gpus", "instances", "partial_nodes", "inherent_partial_nodes", "ideal_partial_nodes"),
@@ -217,8 +217,8 @@ class TestOutOfTime:
 
     def test_bounds_instead_of_a_value(self, monkeypatch: pytest.MonkeyPatch) -> None:
         settled = measure(self.SNAPSHOT)
-        monkeypatch.setattr(oracle.exact, "is_uniform", nothing_is_uniform)
-        monkeypatch.setattr(oracle.exact, "greedy_packing", no_packing)
+        monkeypatch.setattr(oracle.optimum.exact, "is_uniform", nothing_is_uniform)
+        monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         hurried = measure(self.SNAPSHOT, time_limit=0)
         assert hurried.status is Status.UNKNOWN
         assert hurried.empty_nodes_after_status is Status.UNKNOWN

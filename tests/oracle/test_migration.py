@@ -13,11 +13,10 @@ import pytest
 import oracle.optimum.search
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import pairs_program
-from oracle.certificate import Status
-from oracle.exact import InfeasibleError, UndecidedError
-from oracle.frontier import frontier, plans_along
-from oracle.migration import fewest_migrations
-from oracle.node_classes import (
+from oracle.optimum.certificate import Status
+from oracle.optimum.exact import InfeasibleError, UndecidedError
+from oracle.optimum.migration import fewest_migrations
+from oracle.optimum.node_classes import (
     NodeClass,
     PackingProblem,
     PlacedProblem,
@@ -27,11 +26,12 @@ from oracle.node_classes import (
     packing,
 )
 from oracle.optimum.proving import Prover
+from oracle.optimum.solver import Deadline, IntegerAnswer, Outcome, Program, SolverError
+from oracle.optimum.split import PoolsSearch
 from oracle.optimum.weights import Branch, SolverProof, Weights
+from oracle.planning.pool_frontier import frontier, plans_along
 from oracle.snapshots.document import Document
 from oracle.snapshots.native import read_native
-from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, SolverError
-from oracle.transport.split import PoolsSearch
 from tests.oracle import brute_force, every_placement
 from tests.oracle.every_placement import NEVER
 from tests.oracle.small_pools import GAP, clusters, snapshot_of, uniform
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from oracle.migration import MigrationOptimum
-    from oracle.node_classes import Pattern
+    from oracle.optimum.migration import MigrationOptimum
+    from oracle.optimum.node_classes import Pattern
     from tests.oracle.every_placement import Costs
 
 DEMANDS = {"common": (35, 20, 4, 20, 3, 5, 3, 10), "awkward": (2, 10, 20, 5, 20, 18, 20, 5), "uniform": (1,) * 8}

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from oracle.certificate import CertificateError, Status
-from oracle.migration import fewest_migrations
-from oracle.migration_certificate import ChangedNodes, MigrationCertificate
-from oracle.node_classes import NodeClass, PackingProblem, PlacedProblem, constrained_problem, contents_by_pool, packing
+from oracle.optimum.certificate import CertificateError, Status
+from oracle.optimum.migration import fewest_migrations
+from oracle.optimum.migration_certificate import ChangedNodes, MigrationCertificate
 from oracle.optimum.model import Pool
+from oracle.optimum.node_classes import (
+    NodeClass,
+    PackingProblem,
+    PlacedProblem,
+    constrained_problem,
+    contents_by_pool,
+    packing,
+)
 from oracle.optimum.weights import (
     ArgumentError,
     Arrivals,

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compass_core.errors import UnknownJobError
-from oracle.moves import Move, MoveError, Stop, protect
-from oracle.ordering import NoOrderError, order_moves
-from oracle.plans.resumption import read_moves, resume
-from oracle.replay import replay
-from oracle.sequencing.move_problem import MoveProblem
-from oracle.sequencing.rematching import order_interchangeably, rematched
-from oracle.sequencing.stopping import find_sequence
+from oracle.moves.move import Move, MoveError, Stop, protect
+from oracle.moves.move_problem import MoveProblem
+from oracle.moves.ordering import NoOrderError, order_moves
+from oracle.moves.rematching import order_interchangeably, rematched
+from oracle.moves.replay import replay
+from oracle.moves.stopping import find_sequence
+from oracle.planning.resumption import read_moves, resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.moves import MoveOrder
+    from oracle.moves.move import MoveOrder
     from tests.oracle.brute_moves import Places, World
 
 
@@ -97,8 +97,8 @@ class TestSmallOrders:
         played(snapshot, order)
 
     def test_no_graph_library_is_loaded_without_a_cycle(self) -> None:
-        code = "import sys, oracle.admission, oracle.queue_admission, oracle.planning; "
-        code += "import oracle.plans.resumption; "
+        code = "import sys, oracle.admission.jobs, oracle.admission.queues, oracle.planning.planner; "
+        code += "import oracle.planning.resumption; "
         code += "sys.exit('networkx' in sys.modules or 'ortools' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

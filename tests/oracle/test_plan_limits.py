@@ -7,11 +7,11 @@ import random
 import pytest
 
 from compass_core.errors import UnknownJobError
-from oracle.certificate import Status
-from oracle.exact import InfeasibleError
-from oracle.measurement import UnknownPoolError
-from oracle.planning import plan
-from oracle.replay import replay
+from oracle.measurement.measure import UnknownPoolError
+from oracle.moves.replay import replay
+from oracle.optimum.certificate import Status
+from oracle.optimum.exact import InfeasibleError
+from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
 from tests.oracle.every_placement import NEVER, fewest_migrations

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import oracle
-import oracle.choosing.choice_search
+import oracle.planning.choosing.choice_search
 from compass_core.errors import UnknownJobError
-from oracle.certificate import Status
-from oracle.evidence import CertificateError
-from oracle.exact import InfeasibleError
-from oracle.measurement import measure
-from oracle.node_classes import PlacedProblem, count_partial
-from oracle.planning import plan
-from oracle.rechecking import ResultError, verify
-from oracle.replay import replay
+from oracle.measurement.measure import measure
+from oracle.moves.replay import replay
+from oracle.optimum.certificate import Status
+from oracle.optimum.evidence import CertificateError
+from oracle.optimum.exact import InfeasibleError
+from oracle.optimum.node_classes import PlacedProblem, count_partial
+from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.verification import ResultError, verify
 from tests.oracle.small_pools import clusters, snapshot_of
 
 if TYPE_CHECKING:
-    from oracle.planning import Plan
+    from oracle.planning.planner import Plan
 
 
 def _snapshot(*pools: dict[str, list[int]]) -> Snapshot:
@@ -122,7 +122,7 @@ class TestPlan:
         ]
 
     def test_large_plans_choose_instances_quickly(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.choosing.choice_search, "MAX_COLUMNS_AT_LEISURE", 0)
+        monkeypatch.setattr(oracle.planning.choosing.choice_search, "MAX_COLUMNS_AT_LEISURE", 0)
         found = plan(TWO_POOLS)
         assert (found.migrations, found.partial_nodes_after, found.status) == (4, 1, Status.OPTIMAL)
         holds(found, TWO_POOLS)

@@ -14,8 +14,8 @@ import pytest
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from oracle.moves import Move, MoveError
-from oracle.plans.frontier import PlanFrontierPoint
+from oracle.moves.move import Move, MoveError
+from oracle.planning.frontier import PlanFrontierPoint
 from oracle.plots import plot_frontier, plot_plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
@@ -459,7 +459,7 @@ class TestFrontier:
 SCRIPT = """
 import sys
 from pathlib import Path
-from oracle.moves import Move
+from oracle.moves.move import Move
 from oracle.plots import plot_plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 

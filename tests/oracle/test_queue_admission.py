@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.queue_admission
-from oracle.admission import Verdict
-from oracle.certificate import Status
-from oracle.measurement import UnknownPoolError
-from oracle.moves import MoveMode
-from oracle.queue_admission import admit_queue
-from oracle.rooms.joint_room import JointRoom
+import oracle.admission.queues
+from oracle.admission.jobs import Verdict
+from oracle.admission.joint_room import JointRoom
+from oracle.admission.queues import admit_queue
+from oracle.measurement.measure import UnknownPoolError
+from oracle.moves.move import MoveMode
+from oracle.optimum.certificate import Status
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.queue_admission import QueueAdmission, Together
+    from oracle.admission.queues import QueueAdmission, Together
     from tests.oracle.brute_moves import Places, World
 
 
@@ -100,7 +100,7 @@ class TestQueue:
         def give_up(*_: object) -> JointRoom:
             return JointRoom(nodes={}, moves=(), most=2, moves_lower_bound=0)
 
-        monkeypatch.setattr(oracle.queue_admission, "make_joint_room", give_up)
+        monkeypatch.setattr(oracle.admission.queues, "make_joint_room", give_up)
         answer = admit_queue(snapshot([4], [4], waiting=[(1, 8), (2, 8)]), moves=mode)
         together = answer.together
         assert answer.first is not None

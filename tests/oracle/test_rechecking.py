@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-import oracle.solver
-from oracle.admission import admission_of
-from oracle.exact import InfeasibleError
-from oracle.measurement import measure
-from oracle.moves import MoveMode
-from oracle.planning import plan
-from oracle.plans.resumption import read_moves
-from oracle.queue_admission import admit_queue
-from oracle.rechecking import ResultError, verify
-from oracle.rooms.question import AskedJob, Question
+import oracle.optimum.solver
+from oracle.admission.jobs import admission_of
+from oracle.admission.question import AskedJob, Question
+from oracle.admission.queues import admit_queue
+from oracle.measurement.measure import measure
+from oracle.moves.move import MoveMode
+from oracle.optimum.exact import InfeasibleError
+from oracle.optimum.solver import Deadline
+from oracle.planning.planner import plan
+from oracle.planning.resumption import read_moves
 from oracle.snapshots.model import PendingJob
-from oracle.solver import Deadline
+from oracle.verification import ResultError, verify
 from tests.oracle.brute_moves import play, random_job, random_world
 from tests.oracle.facts import Facts, pinned
 from tests.oracle.mutations import mutations
@@ -31,9 +31,9 @@ from tests.oracle.mutations import mutations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.moves import Move, Stop
-    from oracle.rechecking import Check
+    from oracle.moves.move import Move, Stop
     from oracle.snapshots.model import Snapshot
+    from oracle.verification import Check
     from tests.oracle.brute_moves import Places, World
 
     Data = dict[str, object]
@@ -135,7 +135,7 @@ def _recheck(data: Data, world: World) -> tuple[Check, ...]:
         raise AssertionError(f"{name} is called")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(oracle.solver, "create_solver", refuse)
+        patch.setattr(oracle.optimum.solver, "create_solver", refuse)
         return verify(data, snapshot_of(world))
 
 

@@ -7,16 +7,16 @@ from itertools import combinations
 
 import pytest
 
-from oracle.node_classes import NodeClass, NodeContent, contents_by_pool
+from oracle.admission.evidence import RoomEvidence
+from oracle.admission.room import make_room, most_fitting, open_nodes, waiting_pool
+from oracle.optimum.node_classes import NodeClass, NodeContent, contents_by_pool
+from oracle.optimum.solver import Deadline
 from oracle.optimum.weights import NEVER, Proof, Weights
-from oracle.rechecking.enumeration import fits_within, least_price
-from oracle.rechecking.live_reach import count_partial, fewest_moves, nodes_of
-from oracle.rechecking.measurements import most_empty
-from oracle.rechecking.plan_bounds import lightest_jobs
-from oracle.rechecking.rooms import PoolRoom
-from oracle.rooms.evidence import RoomEvidence
-from oracle.rooms.room import make_room, most_fitting, open_nodes, waiting_pool
-from oracle.solver import Deadline
+from oracle.verification.enumeration import fits_within, least_price
+from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
+from oracle.verification.measurements import most_empty
+from oracle.verification.plan_bounds import lightest_jobs
+from oracle.verification.rooms import PoolRoom
 from tests.oracle.brute_moves import Instance, Node, World, live_frontier, placements, random_job, random_world
 from tests.oracle.facts import Facts
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import oracle.choosing.choice_search
-import oracle.choosing.disturbance_model
+import oracle.planning.choosing.choice_search
+import oracle.planning.choosing.disturbance_model
 from compass_core.errors import UnknownJobError
-from oracle.certificate import Status
-from oracle.exact import InfeasibleError, UndecidedError
-from oracle.relocation import Limits, Relocation, plan_relocations
+from oracle.optimum.certificate import Status
+from oracle.optimum.exact import InfeasibleError, UndecidedError
+from oracle.optimum.solver import Deadline, IntegerAnswer, Outcome, Program, Row
+from oracle.optimum.solver import solve_integers as solve_by_branching
+from oracle.planning.relocation import Limits, Relocation, plan_relocations
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
-from oracle.solver import Deadline, IntegerAnswer, Outcome, Program, Row
-from oracle.solver import solve_integers as solve_by_branching
 from tests.oracle import brute_force
 from tests.oracle.every_placement import Outcome as Placement
 from tests.oracle.every_placement import outcomes
@@ -26,12 +26,14 @@ from tests.oracle.small_pools import GAP
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.relocation import RelocationPlan
+    from oracle.planning.relocation import RelocationPlan
 
 MAX_PLACEMENTS = 20_000
 
 # Sizes of the programs that are tried; below 0, none is.
-LIMITS = [name for name in vars(oracle.choosing.choice_search) if name.startswith("MAX_") and "COLUMNS" in name]
+LIMITS = [
+    name for name in vars(oracle.planning.choosing.choice_search) if name.startswith("MAX_") and "COLUMNS" in name
+]
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ class TestTooLargeForExactChoice:
 
     def test_bounds_enclose_the_best(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in LIMITS:
-            monkeypatch.setattr(oracle.choosing.choice_search, name, -1)
+            monkeypatch.setattr(oracle.planning.choosing.choice_search, name, -1)
         settled = total = 0
         for cluster, limits in cases(150, seed=3):
             found, values = cluster.plan(limits)
@@ -227,7 +229,7 @@ class TestLargerClusters:
 
     def test_quick_choices_are_replayed_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in LIMITS:
-            monkeypatch.setattr(oracle.choosing.choice_search, name, -1)
+            monkeypatch.setattr(oracle.planning.choosing.choice_search, name, -1)
         snapshot = random_snapshot(120, seed=1, pools=2)
         found = plan_relocations(snapshot)
         assert replayed(snapshot, found.relocations) == found.partial_nodes_after
@@ -338,7 +340,7 @@ class TestBranchAndCut:
         def gave_up(*_args: object, **_options: object) -> IntegerAnswer:
             return IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
 
-        monkeypatch.setattr(oracle.choosing.disturbance_model, "solve_integers", gave_up)
+        monkeypatch.setattr(oracle.planning.choosing.disturbance_model, "solve_integers", gave_up)
         settled: Counter[Status] = Counter()
         for cluster, limits in cases(40, seed=5):
             found, values = cluster.plan(limits)

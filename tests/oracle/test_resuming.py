@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from oracle.moves import Move, MoveError, Stop, protect
-from oracle.plans.identity import Alike, Way, least_lost, recognise, way_of
-from oracle.plans.resumption import resume
+from oracle.moves.identity import Alike, Way, least_lost, recognise, way_of
+from oracle.moves.move import Move, MoveError, Stop, protect
+from oracle.planning.resumption import resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle.stopping_worlds import (
     Operator,
@@ -29,7 +29,7 @@ from tests.oracle.stopping_worlds import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.plans.resumption import Resumption
+    from oracle.planning.resumption import Resumption
     from tests.oracle.stopping_worlds import Cluster, Look
 
 LOOKS = (without_names, new_names, lasting_names, indexes, indexed_job, replica_set, stateful_set)

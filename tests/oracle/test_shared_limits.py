@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oracle.migration import start_search
-from oracle.node_classes import PackingProblem, PlacedProblem, constrained_problem, contents_by_pool
-from oracle.plans.shared_limits import PoolCosts, cheapest_division, further_arguments, prove
-from oracle.solver import Deadline
+from oracle.optimum.migration import start_search
+from oracle.optimum.node_classes import PackingProblem, PlacedProblem, constrained_problem, contents_by_pool
+from oracle.optimum.shared_limits import PoolCosts, cheapest_division, further_arguments, prove
+from oracle.optimum.solver import Deadline
 from tests.oracle.brute_moves import random_world
 from tests.oracle.facts import Facts
 
 if TYPE_CHECKING:
-    from oracle.certificate import Certificate
-    from oracle.migration_certificate import MigrationCertificate
+    from oracle.optimum.certificate import Certificate
+    from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.optimum.search import PlanSearch
 
 NOTHING = PlacedProblem(PackingProblem((), (), ()), ())

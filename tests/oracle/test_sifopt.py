@@ -13,11 +13,10 @@ from compass_core import ClusterState, DuplicateJobError, Instance, InvalidJobEr
 from compass_core.errors import UnknownJobError
 from compass_core.refusal import RefusalKind
 from oracle import sifopt
-from oracle.certificate import CertificateError
-from oracle.choosing import rearranging
-from oracle.choosing.unmoved import place_unmoved
-from oracle.closed_form import fewest_partial_nodes
-from oracle.transport import few_moves
+from oracle.optimum.certificate import CertificateError
+from oracle.optimum.closed_form import fewest_partial_nodes
+from oracle.sifopt import events, few_moves, rearranging
+from oracle.sifopt.unmoved import place_unmoved
 from tests.oracle import every_event
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ class TestLongRuns:
         for _, before, outcome in run_events(12, "uniform", 100, seed=10):
             if not outcome.placements and outcome.migrations:
                 with monkeypatch.context() as patch:
-                    patch.setattr(sifopt, "MAX_TRIED_MOVES", 0)
+                    patch.setattr(events, "MAX_TRIED_MOVES", 0)
                     again = sifopt.settle(before)
                 assert again.certificate is not None
                 assert len(again.migrations) == len(outcome.migrations)

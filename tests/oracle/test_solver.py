@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from oracle.solver import Outcome, Program, Row, solve_integers
+from oracle.optimum.solver import Outcome, Program, Row, solve_integers
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.closed_form import fewest_partial_nodes
+from oracle.optimum.closed_form import fewest_partial_nodes
 from proofs.combining import PaperPacking, Reading, Threshold, combine, paper_procedure
 from proofs.residual import pack_residual
 
 if TYPE_CHECKING:
-    from oracle.node_classes import Pattern
+    from oracle.optimum.node_classes import Pattern
 
 Counts: TypeAlias = "tuple[int, ...]"
 

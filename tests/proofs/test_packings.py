@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oracle.closed_form import fewest_partial_nodes
+from oracle.optimum.closed_form import fewest_partial_nodes
 from proofs.packing_faults import (
     fewest_nodes_not_best,
     fewest_partial_not_fewest_nodes,

@@ -17,7 +17,7 @@ from compass_core import ClusterState, Job, Variant, arrive
 from compass_core.hierarchy import tier_condition
 from compass_core.merging import divisions
 from compass_core.model import shape_of, slot_width
-from oracle.exact import inherent_partial_nodes
+from oracle.optimum.exact import inherent_partial_nodes
 from proofs.exchanges import block_kinds
 from proofs.panel_rules import SIZES, bound_lemma, keeping_lemma, merge_pairs, row, table
 from proofs.panel_search import (

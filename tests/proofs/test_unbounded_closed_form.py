@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from oracle.closed_form import closed_form_with_witness
-from oracle.reductions import RULES
+from oracle.optimum.closed_form import closed_form_with_witness
+from oracle.optimum.reductions import RULES
 from proofs import unbounded
 from proofs.claim import Effort, Status
 from proofs.smt import Verdict, prove_all

@@ -1,4 +1,4 @@
-"""The forms of certificates: what `oracle.certificate` and `oracle.migration_certificate` write."""
+"""The forms of certificates: what `oracle.optimum.certificate` and `oracle.optimum.migration_certificate` write."""
 
 from typing import Annotated, Literal
 

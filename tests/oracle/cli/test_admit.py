@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import oracle
-import oracle.admission
-from oracle.admission import Admission, Verdict
-from oracle.rooms.question import AskedJob, Question
+import oracle.admission.jobs
+from oracle.admission.jobs import Admission, Verdict
+from oracle.admission.question import AskedJob, Question
 from tests.oracle.cli.files import data_of, written
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def cluster(tmp_path: Path) -> Path:
 
 
 def test_the_public_name() -> None:
-    assert oracle.admit is oracle.admission.admit
+    assert oracle.admit is oracle.admission.jobs.admit
 
 
 class TestVerdicts:
@@ -89,7 +89,7 @@ class TestVerdicts:
                 lower_bound=1,
             )
 
-        monkeypatch.setattr(oracle.admission, "admit", give_up)
+        monkeypatch.setattr(oracle.admission.jobs, "admit", give_up)
         result = sifopt("admit", cluster, "--job", "1x8", "-o", output)
         assert result.status == 3
         assert "time ran out" in result.out

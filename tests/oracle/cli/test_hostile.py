@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.certificate import Certificate
-from oracle.evidence import CertificateError
-from oracle.interruption import BrokenOffError, Interruption, break_off_if_requested, checking, interruptible
-from oracle.migration_certificate import MigrationCertificate
-from oracle.rechecking import ResultError, verify
+from oracle.optimum.certificate import Certificate
+from oracle.optimum.evidence import CertificateError
+from oracle.optimum.interruption import BrokenOffError, Interruption, break_off_if_requested, checking, interruptible
+from oracle.optimum.migration_certificate import MigrationCertificate
 from oracle.snapshots.model import MAX_NODES
+from oracle.verification import ResultError, verify
 from tests.oracle.cli.files import data_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 import oracle.cli.solving
 from oracle.cli.solving import solve
-from oracle.interruption import current
+from oracle.optimum.interruption import current
 from tests.processes import ended
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ class TestProgress:
 STUCK = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from oracle.choosing.relocation_search import RelocationSearch
+from oracle.planning.choosing.relocation_search import RelocationSearch
 from oracle.cli.main import entry_point
-from oracle.solver import solve_integers
+from oracle.optimum.solver import solve_integers
 from tests.oracle.test_interruption import endless
 
 choose = RelocationSearch.choose
@@ -157,19 +157,19 @@ entry_point()
 STUCK_ADMISSION = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-import oracle.admission
+import oracle.admission.jobs
 from oracle.cli.main import entry_point
-from oracle.solver import solve_integers
+from oracle.optimum.solver import solve_integers
 from tests.oracle.test_interruption import endless
 
-make_room = oracle.admission.make_room
+make_room = oracle.admission.jobs.make_room
 
 def stuck(groups, instances, gpus, deadline):
     print("stuck", file=sys.stderr, flush=True)
     solve_integers(endless(), deadline)
     return make_room(groups, instances, gpus, deadline)
 
-oracle.admission.make_room = stuck
+oracle.admission.jobs.make_room = stuck
 entry_point()
 """
 
@@ -178,12 +178,12 @@ STUCK_PROOF = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
 from dataclasses import replace
-import oracle.admission
+import oracle.admission.jobs
 from oracle.cli.main import entry_point
-from oracle.solver import Outcome, solve_integers
+from oracle.optimum.solver import Outcome, solve_integers
 from tests.oracle.test_interruption import endless
 
-make_room = oracle.admission.make_room
+make_room = oracle.admission.jobs.make_room
 
 def stuck(groups, instances, gpus, deadline):
     room = make_room(groups, instances, gpus, deadline)
@@ -191,7 +191,7 @@ def stuck(groups, instances, gpus, deadline):
     solve_integers(endless(), deadline)
     return replace(room, outcome=Outcome.FOUND, lower_bound=1)
 
-oracle.admission.make_room = stuck
+oracle.admission.jobs.make_room = stuck
 entry_point()
 """
 
@@ -199,28 +199,28 @@ entry_point()
 STUCK_QUEUE = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-import oracle.queue_admission
+import oracle.admission.queues
 from oracle.cli.main import entry_point
-from oracle.solver import solve_integers
+from oracle.optimum.solver import solve_integers
 from tests.oracle.test_interruption import endless
 
-make_joint_room = oracle.queue_admission.make_joint_room
+make_joint_room = oracle.admission.queues.make_joint_room
 
 def stuck(snapshot, groups, jobs, deadline):
     print("stuck", file=sys.stderr, flush=True)
     solve_integers(endless(), deadline)
     return make_joint_room(snapshot, groups, jobs, deadline)
 
-oracle.queue_admission.make_joint_room = stuck
+oracle.admission.queues.make_joint_room = stuck
 entry_point()
 """
 
 # Not even that the search is to end is looked at.
 DEAF = """
 import sys, time
-from oracle.choosing.relocation_search import RelocationSearch
+from oracle.planning.choosing.relocation_search import RelocationSearch
 from oracle.cli.main import entry_point
-from oracle.interruption import current
+from oracle.optimum.interruption import current
 
 def deaf(search, plan):
     interruption = current()

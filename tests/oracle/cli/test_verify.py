@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from oracle.admission import admit
-from oracle.queue_admission import admit_queue
+from oracle.admission.jobs import admit
+from oracle.admission.queues import admit_queue
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, cast
 
-from oracle.queue_admission import admit_queue
+from oracle.admission.queues import admit_queue
 from tests.oracle.forger.following import following
 from tests.oracle.forger.lies import FAR
 from tests.oracle.forger.scenes import KINDS, Scene, make, stored

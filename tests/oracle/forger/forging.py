@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from oracle.rechecking import ResultError, verify
+from oracle.verification import ResultError, verify
 from tests.oracle.forger.designs import DESIGNS
 from tests.oracle.forger.following import following
 from tests.oracle.forger.judge import falsehoods
@@ -24,7 +24,7 @@ from tests.oracle.forger.trees import different, key_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from oracle.rechecking import Check
+    from oracle.verification import Check
     from tests.oracle.forger.scenes import Case, Data
     from tests.oracle.forger.trees import Way
     from tests.oracle.forger.truth import Falsehood

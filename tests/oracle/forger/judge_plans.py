@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from oracle.moves import Move, Stop
+from oracle.moves.move import Move, Stop
 from tests.oracle.brute_moves import play
 from tests.oracle.forger.judge_certificates import judge_certificate, judge_migrations, judge_problem
 from tests.oracle.forger.judge_start import judge_start

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from compass_core.errors import CompassError
-from oracle.admission import admit
-from oracle.hierarchy import measure_domains
-from oracle.measurement import measure
-from oracle.moves import MoveMode
-from oracle.planning import plan
-from oracle.queue_admission import admit_queue
+from oracle.admission.jobs import admit
+from oracle.admission.queues import admit_queue
+from oracle.measurement.domains import measure_domains
+from oracle.measurement.measure import measure
+from oracle.moves.move import MoveMode
+from oracle.planning.planner import plan
 from oracle.snapshots.model import PendingJob
 from tests.oracle.brute_moves import Instance, Node, World, random_job, random_world
 

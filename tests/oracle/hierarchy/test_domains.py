@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.cli.main import main
-from oracle.hierarchy import domain_snapshot, measure_domains
-from oracle.measurement import UnknownPoolError
+from oracle.measurement.domains import domain_snapshot, measure_domains
+from oracle.measurement.measure import UnknownPoolError
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.snapshots.native import write_native
 from tests.oracle.hierarchy.every_arrangement import bag, pairs, partial_and_used

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle.exact import InfeasibleError, UndecidedError, WorkloadError
-from oracle.hierarchy import Workload, joint_optimum
-from oracle.rechecking.domains import joint_by_trying
+from oracle.measurement.joint import Workload, joint_optimum
+from oracle.optimum.exact import InfeasibleError, UndecidedError, WorkloadError
+from oracle.verification.domains import joint_by_trying
 from tests.oracle.hierarchy.every_arrangement import pairs
 
 

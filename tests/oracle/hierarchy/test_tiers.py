@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from compass_core import Job, Variant
 from compass_core.hierarchy import HierarchicalState, Tiers, arrive, depart, tier_condition
 from oracle import inherent_partial_nodes
-from oracle.hierarchy import Workload, joint_optimum, measure_tiers
+from oracle.measurement.joint import Workload, joint_optimum
+from oracle.measurement.tiers import measure_tiers
 from tests.oracle.hierarchy.every_arrangement import bag, partial_and_used
 
 MOST_INSTANCES = 9  # of a tier, for trying every placement

@@ -1,0 +1,1 @@
+"""Where instances stand and go: moves, their names, their order, and what they leave behind."""

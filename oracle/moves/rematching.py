@@ -1,0 +1,132 @@
+"""Relocations whose instances of one demand exchange destinations, so that fewer of them wait for one another.
+
+Which of several instances of one demand goes to which of their destinations changes nothing about where GPUs are in
+use in the end, nor about how many instances move and of which jobs. It does change what waits for what: a destination
+that is free now is best given to an instance whose node others wait for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from typing import TYPE_CHECKING, TypeAlias
+
+from oracle.moves.move import Move, MoveOrder
+from oracle.moves.ordering import NoOrderError, order_moves
+from oracle.moves.replay import Occupancy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from oracle.moves.move import Relocated
+    from oracle.snapshots.model import Snapshot
+
+Kind: TypeAlias = tuple[str, int]
+"""What is interchangeable: the pool and the demand."""
+
+# Instances looked at when the one is chosen that goes next: more would make the choice slow in large plans, and hardly
+# better.
+_MAX_LOOKED_AT = 64
+
+
+def order_interchangeably(
+    snapshot: Snapshot,
+    relocations: Iterable[Relocated],
+    *,
+    max_per_job_at_once: int | None = None,
+) -> MoveOrder:
+    """Return the order of these relocations, or of the same with destinations exchanged if that stops fewer instances.
+
+    Errors are those of `order_moves` on the relocations as they are.
+    """
+    relocations = tuple(relocations)
+
+    def ordered(moves: Sequence[Relocated]) -> MoveOrder | NoOrderError:
+        try:
+            return order_moves(snapshot, moves, max_per_job_at_once=max_per_job_at_once)
+        except NoOrderError as error:
+            return error
+
+    order = ordered(relocations)
+    if isinstance(order, MoveOrder) and order.live:
+        return order
+    other = ordered(rematched(snapshot, relocations))
+    orders = [found for found in (order, other) if isinstance(found, MoveOrder)]
+    if not orders and isinstance(order, NoOrderError):
+        raise order
+    return min(orders, key=lambda found: (len(found.stops), found.steps))
+
+
+def rematched(snapshot: Snapshot, relocations: Sequence[Relocated]) -> tuple[Move, ...]:
+    """Return relocations of the same instances to the same destinations, matched so that few have to wait.
+
+    Destinations with room for all that is to come are served first, by instances whose nodes lack room; where there is
+    no such destination an instance is set aside, as if it were stopped. One that would return to its node stays there.
+    """
+    return _Matching(snapshot, relocations).run()
+
+
+class _Matching:
+    def __init__(self, snapshot: Snapshot, relocations: Sequence[Relocated]) -> None:
+        occupancy = Occupancy(snapshot)
+        self._free = Counter(occupancy.free)
+        self._pools = occupancy.pools
+        self._leaving: defaultdict[Kind, list[Relocated]] = defaultdict(list)
+        self._arriving: defaultdict[str, list[int]] = defaultdict(list)
+        self._aside: defaultdict[Kind, list[Relocated]] = defaultdict(list)
+        for item in sorted(relocations, key=lambda item: (item.job, item.instance)):
+            self._leaving[self._kind(item.destination, item.gpus)].append(item)
+            self._arriving[item.destination].append(item.gpus)
+        self._found: list[Move] = []
+
+    def run(self) -> tuple[Move, ...]:
+        # First come, first served: chains of moves that wait for one another then grow side by side.
+        pending = deque(self._arriving)
+        while pending or self._set_one_aside(pending):
+            node = pending.popleft()
+            if self._lack(node) <= 0:
+                for gpus in self._arriving.pop(node, ()):
+                    pending += self._serve(node, gpus)
+        return tuple(self._found)
+
+    def _kind(self, node: str, gpus: int) -> Kind:
+        return self._pools[node], gpus
+
+    def _lack(self, node: str) -> int:
+        """GPUs that are missing on a node for all that is to arrive there."""
+        return sum(self._arriving.get(node, ())) - self._free[node]
+
+    def _serve(self, node: str, gpus: int) -> list[str]:
+        """Send an instance to a node, and return the node that has more room now if there is one."""
+        kind = self._kind(node, gpus)
+        self._free[node] -= gpus
+        waiting = self._leaving[kind][:_MAX_LOOKED_AT]
+        if not waiting:
+            self._send(self._aside[kind].pop(), node)
+            return []
+        item = min(waiting, key=lambda item: self._urgency(item.source, gpus))
+        self._leaving[kind].remove(item)
+        self._free[item.source] += gpus
+        self._send(item, node)
+        return [item.source]
+
+    def _send(self, item: Relocated, node: str) -> None:
+        if item.source != node:
+            self._found.append(Move(0, item.job, item.instance, item.gpus, item.source, node))
+
+    def _urgency(self, node: str, gpus: int) -> tuple[bool, int]:
+        """Return what is least for the node that is helped most by losing so many GPUs."""
+        lack = self._lack(node)
+        return lack <= 0, max(0, lack - gpus)
+
+    def _set_one_aside(self, pending: deque[str]) -> bool:
+        """Take an instance from where others wait, and its node into account; false if none is left."""
+        waiting = [item for items in self._leaving.values() for item in items[:_MAX_LOOKED_AT]]
+        if not waiting:
+            return False
+        item = min(waiting, key=lambda item: self._urgency(item.source, item.gpus))
+        kind = self._kind(item.source, item.gpus)
+        self._leaving[kind].remove(item)
+        self._aside[kind].append(item)
+        self._free[item.source] += item.gpus
+        pending += [item.source, *(node for node, demands in self._arriving.items() if item.gpus in demands)]
+        return True

@@ -1,0 +1,382 @@
+"""Φ*: the fewest partial nodes a pool can have, exactly, with a certificate (theory §4).
+
+Cheap things come first. Pools of 8-GPU nodes on which everything may move have a closed form. A greedy packing that
+meets the load bound settles most others without a solver; weights settle most of the rest; a solver is asked only
+for what is left, and a branch tree then turns its answer into a proof that needs no trust.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from compass_core.errors import CompassError
+from oracle.optimum.certificate import Argument, Certificate, CertificateError, Status, check_packing
+from oracle.optimum.closed_form import closed_form_with_witness, fewest_partial_nodes
+from oracle.optimum.greedy import greedy_packing
+from oracle.optimum.load_bound import LoadBound, load_bound
+from oracle.optimum.model import Model, Pool
+from oracle.optimum.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
+from oracle.optimum.proving import Prover, Question
+from oracle.optimum.solver import Deadline, Outcome, Row, SolverError, solve_integers
+from oracle.optimum.weights import NEVER, SolverProof
+from oracle.snapshots.model import MAX_GPUS_PER_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oracle.optimum.node_classes import Packing, Pattern
+    from oracle.optimum.solver import IntegerAnswer
+
+
+UNIFORM = NodeClass(8, 0, 8)
+"""A node of 8 GPUs on which everything may move."""
+
+# Solvers count in 64-bit integers and doubles; no cluster comes near.
+_MAX_INSTANCES = 10**9
+
+# GPUs free on a node up to which the emptiest optimal packing is looked for. It only says what else could be gained; on
+# nodes of hundreds of GPUs (devices that are shared out) its model takes longer to make than everything else.
+_EMPTIEST_UP_TO = 128
+
+
+_PARTIAL_NODES = Question()
+
+
+class InfeasibleError(CompassError):
+    """These instances do not fit on these nodes, however they are placed."""
+
+
+class WorkloadError(CompassError, ValueError):
+    """The workload asked about is none: a count or a size out of range."""
+
+
+class UndecidedError(CompassError):
+    """Time ran out before any packing was found: neither possible nor impossible is claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolOptimum:
+    """The best packing found for one pool, and how good it is known to be.
+
+    Attributes
+    ----------
+    certificate
+        The packing, both bounds and the argument for the lower one.
+    empty_nodes
+        Nodes that offer GPUs and have none in use in that packing.
+    empty_nodes_status
+        OPTIMAL if no packing with as few partial nodes leaves more nodes empty. Not certified.
+    """
+
+    certificate: Certificate
+    empty_nodes: int
+    empty_nodes_status: Status
+
+    @property
+    def partial_nodes(self) -> int:
+        """Partial nodes of the packing: Φ* if the status is OPTIMAL, otherwise an upper bound on it."""
+        return self.certificate.partial_nodes
+
+    @property
+    def lower_bound(self) -> int:
+        """Partial nodes of every packing, at least."""
+        return self.certificate.lower_bound
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if the bounds meet."""
+        return self.certificate.status
+
+    @property
+    def packing(self) -> Packing:
+        """What every node holds."""
+        return self.certificate.packing
+
+
+def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: int | None = None) -> int:
+    """Return Φ* of a uniform cluster: the fewest partial nodes over all placements of its instances.
+
+    Parameters
+    ----------
+    counts
+        Running instances by demand: (n1, n2, ...), at most `capacity` numbers.
+    capacity
+        GPUs of every node.
+    nodes
+        Nodes of the cluster; None for as many as are needed.
+
+    Returns
+    -------
+    int
+        Nodes. On nodes of 8 GPUs it comes from the closed form, in a time that the counts do not change; on others it
+        is searched for.
+
+    Raises
+    ------
+    InfeasibleError
+        The instances do not fit on so many nodes.
+    WorkloadError
+        A count is no whole number or out of range, there are more counts than a node has GPUs, or the number of nodes
+        is negative.
+    """
+    checked = _checked_counts(counts, capacity)
+    if nodes is not None and nodes < 0:
+        raise WorkloadError(f"nodes: expected at least 0, got {nodes}")
+    if capacity == UNIFORM.capacity:
+        return _inherent_by_closed_form(checked, nodes)
+    if nodes is None:
+        nodes = sum(checked)
+    problem = PackingProblem.build({NodeClass(capacity, 0, capacity): nodes}, dict(enumerate(checked, start=1)))
+    return solve_pool(problem, prefer_empty=False).partial_nodes
+
+
+def _inherent_by_closed_form(counts: tuple[int, ...], nodes: int | None) -> int:
+    partial = fewest_partial_nodes(counts)
+    if nodes is not None:
+        gpus = sum(demand * count for demand, count in enumerate(counts, start=1))
+        # Beside the partial nodes, each with a GPU in use at least, there are full ones only.
+        if nodes < partial + (gpus - partial) // UNIFORM.capacity:
+            _check_room(closed_form_with_witness(counts).nodes_in_use, nodes)
+    return partial
+
+
+def _check_room(needed: int, nodes: int) -> None:
+    if needed > nodes:
+        raise InfeasibleError(
+            "the instances do not fit on the nodes, however they are placed: "
+            f"they need {needed} at least, there are {nodes}"
+        )
+
+
+def _checked_counts(counts: Sequence[int], capacity: int) -> tuple[int, ...]:
+    """Return the counts as plain integers; whatever counts as one (numpy's too) is taken."""
+    if not 1 <= capacity <= MAX_GPUS_PER_NODE:
+        raise WorkloadError(f"capacity: expected 1 to {MAX_GPUS_PER_NODE} GPUs, got {capacity}")
+    try:
+        checked = tuple(operator.index(count) for count in counts)
+    except TypeError as error:
+        raise WorkloadError(f"counts: expected whole numbers (n1, n2, ...), got {counts!r}") from error
+    if isinstance(counts, Mapping):
+        raise WorkloadError(f"counts: expected whole numbers (n1, n2, ...), got the mapping {counts!r}")
+    if len(checked) > capacity:
+        raise WorkloadError(f"counts: expected at most {capacity} numbers, one for each demand, got {len(checked)}")
+    for gpus, count in enumerate(checked, start=1):
+        if not 0 <= count <= _MAX_INSTANCES:
+            raise WorkloadError(f"counts: expected 0 to {_MAX_INSTANCES} instances of {gpus} GPUs, got {count}")
+    return checked
+
+
+def solve_pool(
+    problem: PackingProblem,
+    *,
+    start: Packing | None = None,
+    time_limit: float | None = None,
+    prefer_empty: bool = True,
+) -> PoolOptimum:
+    """Return a packing of a pool with the fewest partial nodes, with its certificate.
+
+    Without a time limit the result is deterministic and its status OPTIMAL.
+
+    Parameters
+    ----------
+    problem
+        Node classes and movable instances.
+    start
+        A packing known already, such as the one in force. With it there is always a result.
+    time_limit
+        Seconds of wall time for everything; None for as long as it takes. Solvers are stopped by it, steps of our own
+        are not begun after it. When it is over the status is UNKNOWN unless the bounds have met. At 0 no solver is
+        called.
+    prefer_empty
+        Whether to look for the most empty nodes among the packings with the fewest partial ones.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no packing.
+    UndecidedError
+        Time ran out before there was any packing; not with `start`.
+    SolverError
+        A solver returned nonsense.
+    """
+    deadline = Deadline(time_limit)
+    if start is not None:
+        check_packing(problem, start)
+    if is_uniform(problem):
+        return _by_closed_form(problem)
+    search = _Search(problem, start, deadline)
+    for step in (search.use_weights, search.use_integers, search.use_tree):
+        if search.is_settled() or not deadline.is_open():
+            break
+        step()
+    certificate = search.certificate()
+    status = Status.UNKNOWN
+    if certificate.status is Status.OPTIMAL and prefer_empty:
+        certificate, status = _with_most_empty(certificate, search, deadline)
+    return PoolOptimum(
+        certificate=certificate,
+        empty_nodes=count_empty(problem, certificate.packing),
+        empty_nodes_status=status,
+    )
+
+
+def is_uniform(problem: PackingProblem) -> bool:
+    """Whether all nodes have 8 GPUs and everything on them may move: what the closed form is for."""
+    return problem.classes == (UNIFORM,) and all(demand <= UNIFORM.capacity for demand, _ in problem.demands)
+
+
+def _by_closed_form(problem: PackingProblem) -> PoolOptimum:
+    """Return the optimum of free 8-GPU nodes: no search, however many instances there are (claims C8 and C9)."""
+    demands = dict(problem.demands)
+    settled = closed_form_with_witness([demands.get(gpus, 0) for gpus in range(1, UNIFORM.capacity + 1)])
+    _check_room(settled.nodes_in_use, problem.nodes[0])
+    idle = problem.nodes[0] - settled.nodes_in_use
+    by_remainder = load_bound(problem) == settled.partial_nodes
+    certificate = Certificate(
+        problem=problem,
+        packing=packing({(0, pattern): nodes for pattern, nodes in (*settled.packing, ((), idle))}),
+        partial_nodes=settled.partial_nodes,
+        lower_bound=settled.partial_nodes,
+        argument=LoadBound() if by_remainder else settled.argument,
+        status=Status.OPTIMAL,
+    )
+    return PoolOptimum(certificate=certificate, empty_nodes=idle, empty_nodes_status=Status.OPTIMAL)
+
+
+class _Search:
+    """What is known about one problem so far: the best packing, the best proved bound, and what a solver claims."""
+
+    def __init__(self, problem: PackingProblem, start: Packing | None, deadline: Deadline) -> None:
+        self.problem = problem
+        self._deadline = deadline
+        packings = [packed for packed in (greedy_packing(problem), start) if packed is not None]
+        self._packing = min(packings, key=lambda packed: count_partial(problem, packed), default=None)
+        self._lower: int = load_bound(problem)
+        self._argument: Argument = LoadBound()
+        self._claim = SolverProof("", 0)
+        self._pool = Pool.unplaced(problem)
+
+    @cached_property
+    def model(self) -> Model:
+        """The problem as a program, made when first needed."""
+        return Model([self._pool])
+
+    @cached_property
+    def _prover(self) -> Prover:
+        return Prover(self._pool, self.model)
+
+    @property
+    def _upper(self) -> int | None:
+        return None if self._packing is None else count_partial(self.problem, self._packing)
+
+    def is_settled(self) -> bool:
+        """Whether the proved bound meets the packing."""
+        return self._lower == self._upper
+
+    def use_weights(self) -> None:
+        """Improve the lower bound by weights."""
+        unreachable = sum(self.problem.nodes) + 1
+        wanted = unreachable if self._upper is None else self._upper
+        found = self._prover.weights(_PARTIAL_NODES, wanted, self._deadline)
+        if found is not None and self._lower < found[0] < NEVER:
+            self._lower, self._argument = found
+
+    def use_integers(self) -> None:
+        """Let a solver look for a better packing than the one known, and take its claim about what is best."""
+        better = None if self._upper is None else self._upper - 1
+        goal = Row(self._lower, better, self.model.partial)
+        answer = solve_integers(self.model.program(self.model.partial, [goal]), self._deadline)
+        if answer.values:
+            self._packing = self.decoded(answer)
+        elif answer.outcome is Outcome.INFEASIBLE and self._packing is None:
+            raise InfeasibleError("the instances do not fit on the nodes, however they are placed")
+        if answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE} and self._upper is not None:
+            self._claim = SolverProof(answer.solver, self._upper)
+        elif answer.bound is not None:
+            self._claim = SolverProof(answer.solver, answer.bound)
+
+    def use_tree(self) -> None:
+        """Prove what the solver claims."""
+        if self._claim.claim > self._lower:
+            tree = self._prover.tree(_PARTIAL_NODES, self._claim.claim, self._deadline)
+            if tree is not None:
+                self._lower, self._argument = self._claim.claim, tree
+
+    def certificate(self) -> Certificate:
+        """Return what is known."""
+        if self._packing is None or self._upper is None:
+            raise UndecidedError("no packing was found in time; whether there is one is not known")
+        lower, argument = self._lower, self._argument
+        if self._claim.claim > lower:
+            lower, argument = self._claim.claim, self._claim
+        return Certificate(
+            problem=self.problem,
+            packing=self._packing,
+            partial_nodes=self._upper,
+            lower_bound=lower,
+            argument=argument,
+            status=Status.OPTIMAL if lower == self._upper else Status.UNKNOWN,
+        )
+
+    def decoded(self, answer: IntegerAnswer) -> Packing:
+        """Return the packing that a solver found.
+
+        Raises
+        ------
+        SolverError
+            It is none.
+        """
+        index = {kind: c for c, kind in enumerate(self.problem.classes)}
+        packed: Counter[tuple[int, Pattern]] = Counter()
+        for change, nodes in self.model.decode(answer.values)[0].items():
+            packed[index[change.kind.node_class], change.after] += nodes
+        found = packing(packed)
+        try:
+            check_packing(self.problem, found)
+        except CertificateError as error:
+            raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
+        return found
+
+
+def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadline) -> tuple[Certificate, Status]:
+    """Return the certificate with the emptiest of its optimal packings, and whether that one is known to be so."""
+    problem = search.problem
+    usable = sum(n for kind, n in zip(problem.classes, problem.nodes, strict=True) if kind.capacity > 0)
+    empty, most = count_empty(problem, certificate.packing), _most_empty_by_room(problem)
+    if empty == most:
+        return certificate, Status.OPTIMAL
+    if not deadline.is_open() or any(kind.room > _EMPTIEST_UP_TO for kind in problem.classes):
+        return certificate, Status.UNKNOWN
+    in_use = (*search.model.partial, *search.model.full)
+    optimal = Row(None, certificate.partial_nodes, search.model.partial)
+    emptier = Row(usable - most, usable - empty - 1, in_use)
+    answer = solve_integers(search.model.program(in_use, [optimal, emptier]), deadline)
+    if answer.values:
+        certificate = replace(certificate, packing=search.decoded(answer))
+    settled = answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
+    return certificate, Status.OPTIMAL if settled else Status.UNKNOWN
+
+
+def _most_empty_by_room(problem: PackingProblem) -> int:
+    """Return how many nodes can be empty at most if instances could be cut to fit: the roomiest are used first."""
+    left = problem.movable_gpus
+    may_be_empty: list[tuple[int, int]] = []
+    for kind, nodes in zip(problem.classes, problem.nodes, strict=True):
+        room = max(kind.room, sum(kind.own))
+        if kind.held or not kind.capacity:
+            left -= room * nodes
+        else:
+            may_be_empty.append((room, nodes))
+    empty = sum(nodes for _, nodes in may_be_empty)
+    for room, nodes in sorted(may_be_empty, reverse=True):
+        if left <= 0:
+            break
+        used = min(nodes, -(-left // room)) if room else 0
+        empty -= used
+        left -= used * room
+    return empty

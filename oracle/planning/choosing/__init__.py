@@ -1,0 +1,1 @@
+"""Whose instances move, where several ways are as short."""
