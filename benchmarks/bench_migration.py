@@ -30,8 +30,8 @@ from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, Snapsh
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark
     from oracle.optimum.migration import MigrationOptimum
-    from oracle.optimum.node_classes import Pattern
     from oracle.optimum.solver import Program
+    from oracle.snapshots.model import Pattern
 
 DEMANDS = {
     "common": (0.35, 0.2, 0.04, 0.2, 0.03, 0.05, 0.03, 0.1),  # many fillers, as real clusters have

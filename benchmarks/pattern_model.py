@@ -17,7 +17,8 @@ from oracle.optimum.solver import Program, Row, SolverError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from oracle.optimum.node_classes import Packing, PackingProblem, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import Packing, PackingProblem, PlacedProblem
+    from oracle.snapshots.model import Pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from oracle.optimum.parts import binary_chunks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from oracle.optimum.node_classes import NodeClass, Pattern
+    from oracle.optimum.node_classes import NodeClass
+    from oracle.snapshots.model import Pattern
 
 # Nodes of up to 11 GPUs have at most 195 patterns, whatever runs on them: about as many columns as a flow, and without
 # its rows. 16 GPUs and every demand make 915 patterns, but a flow of 137 columns, solved twice as fast.

@@ -25,8 +25,8 @@ from proofs.residual import pack_residual
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.optimum.node_classes import Pattern
     from oracle.optimum.reductions import Counts
+    from oracle.snapshots.model import Pattern
 
 Bins: TypeAlias = "tuple[tuple[Pattern, int], ...]"
 """Pairs of what a node holds and how many nodes hold it, patterns descending."""

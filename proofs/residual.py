@@ -17,7 +17,7 @@ from oracle.optimum.reductions import GPUS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 
 def pack_residual(unfriendly: Sequence[int], bins: Mapping[Pattern, int]) -> Counter[Pattern]:

@@ -16,9 +16,8 @@ from oracle.optimum.solver import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from oracle.optimum.node_classes import NodeContent
     from oracle.optimum.solver import Deadline
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 # Nodes listed as the ones that lack the fewest GPUs.
 MAX_NODES_LISTED = 3

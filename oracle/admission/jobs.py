@@ -27,7 +27,7 @@ from oracle.moves.replay import Occupancy, replay
 from oracle.moves.timetable import in_steps
 from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
-from oracle.optimum.node_classes import contents_after, contents_by_pool
+from oracle.optimum.node_classes import contents_after
 from oracle.optimum.solver import Deadline, Outcome
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from oracle.admission.blockers import Blocker
     from oracle.admission.room import Room
     from oracle.moves.move import Move, Stop
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import RunningJob, Snapshot
+    from oracle.snapshots.model import NodeContent, RunningJob, Snapshot
 
 _ALL_TRIED = "all placements that such moves reach were tried"
 
@@ -221,7 +220,7 @@ def admission_of(snapshot: Snapshot, job: AskedJob, question: Question, deadline
 
 
 def _answer(request: _Request) -> Admission:
-    job, contents = request.job, contents_by_pool(request.snapshot)
+    job, contents = request.job, request.snapshot.contents
     if job.pool is not None and job.pool not in contents:
         return request.verdict(Verdict.CANNOT, reason_without_node(job.pool, request.snapshot))
     chosen = contents if job.pool is None else {job.pool: contents[job.pool]}

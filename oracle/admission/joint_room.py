@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from oracle.moves.move import Move
     from oracle.optimum.model import Terms
-    from oracle.optimum.node_classes import NodeContent
     from oracle.optimum.solver import Deadline, IntegerAnswer
-    from oracle.snapshots.model import PendingJob, Snapshot
+    from oracle.snapshots.model import NodeContent, PendingJob, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from oracle.moves.replay import Occupancy, replay
 from oracle.moves.timetable import in_steps
 from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
-from oracle.optimum.node_classes import contents_by_pool
 from oracle.optimum.solver import Deadline
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ class _Joint:
         self._jobs = jobs
         self._limit = limit
         self._deadline = deadline
-        self._contents = contents_by_pool(snapshot)
+        self._contents = snapshot.contents
         self._room = make_joint_room(snapshot, self._contents, jobs, deadline)
 
     def checkpoint(self) -> Together:

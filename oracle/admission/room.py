@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.optimum.model import Model, NodeKind, Pool
+from oracle.optimum.proof import NEVER, line_of
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Outcome, solve_integers
-from oracle.optimum.weights import NEVER, Weights, line_of
+from oracle.optimum.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.optimum.model import Change
-    from oracle.optimum.node_classes import NodeContent
     from oracle.optimum.solver import Deadline
+    from oracle.snapshots.model import NodeContent
 
 _ARRIVALS = Question(arrivals=True)
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from compass_core.errors import CompassError
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import solve_pool
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool, ideal_problem
+from oracle.optimum.node_classes import constrained_problem, ideal_problem
 from oracle.optimum.solver import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.optimum.exact import PoolOptimum
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 SCHEMA = "compass-abs/measure/1"
 
@@ -196,7 +195,7 @@ def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | 
     """
     deadline = Deadline(time_limit)
     check_pool(pool, snapshot)
-    contents = contents_by_pool(snapshot)
+    contents = snapshot.contents
     if pool is not None:
         contents = {pool: contents[pool]}
     return add_up([_measure_pool(name, nodes, deadline) for name, nodes in contents.items()], pool=pool)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from oracle.moves.replay import Key
     from oracle.optimum.model import Change
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 # Nodes looked at when one is chosen among many that are alike.
 _MAX_LOOKED_AT = 64

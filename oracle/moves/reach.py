@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from oracle.moves.replay import Key
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 # Nodes of all placements visited in one pool together, a second's worth: 5,000 placements of ten nodes.
 MAX_NODES = 50_000

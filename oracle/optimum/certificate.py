@@ -15,8 +15,9 @@ from oracle.optimum.evidence import CertificateError, Evidence, Status
 from oracle.optimum.load_bound import LoadBound, load_bound
 from oracle.optimum.model import Pool
 from oracle.optimum.node_classes import LEAVING, Packing, PackingProblem, count_partial
+from oracle.optimum.proof import Proof
 from oracle.optimum.reductions import Reductions, reductions_bound
-from oracle.optimum.weights import Branch, Proof, SolverProof, Weights
+from oracle.optimum.weights import Branch, SolverProof, Weights
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:

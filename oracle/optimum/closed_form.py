@@ -20,8 +20,8 @@ from oracle.optimum.weights import ArgumentError, Weights
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.optimum.node_classes import Pattern
     from oracle.optimum.reductions import Counts, Removal
+    from oracle.snapshots.model import Pattern
 
 
 def fewest_partial_nodes(counts: Sequence[int]) -> int:

@@ -21,16 +21,18 @@ from oracle.optimum.greedy import greedy_packing
 from oracle.optimum.load_bound import LoadBound, load_bound
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
+from oracle.optimum.proof import NEVER
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Deadline, Outcome, Row, SolverError, solve_integers
-from oracle.optimum.weights import NEVER, SolverProof
+from oracle.optimum.weights import SolverProof
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.optimum.node_classes import Packing, Pattern
+    from oracle.optimum.node_classes import Packing
     from oracle.optimum.solver import IntegerAnswer
+    from oracle.snapshots.model import Pattern
 
 
 UNIFORM = NodeClass(8, 0, 8)

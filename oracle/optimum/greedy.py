@@ -10,7 +10,8 @@ from oracle.optimum.node_classes import packing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.optimum.node_classes import NodeClass, Packing, PackingProblem, Pattern
+    from oracle.optimum.node_classes import NodeClass, Packing, PackingProblem
+    from oracle.snapshots.model import Pattern
 
 
 def greedy_packing(problem: PackingProblem) -> Packing | None:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from oracle.optimum.certificate import check_packing, check_problem
 from oracle.optimum.evidence import CertificateError, Evidence, Status
 from oracle.optimum.model import Change, NodeKind, Pool
-from oracle.optimum.node_classes import Packing, PackingProblem, Pattern, PlacedProblem, count_partial, packing
-from oracle.optimum.weights import Branch, Proof, SolverProof, Weights
+from oracle.optimum.node_classes import Packing, PackingProblem, PlacedProblem, count_partial, packing
+from oracle.optimum.proof import Proof
+from oracle.optimum.weights import Branch, SolverProof, Weights
+from oracle.snapshots.model import Pattern  # noqa: TC001 - msgspec reads the annotation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,8 @@ from oracle.optimum.solver import Program, Row, SolverError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeClass, NodeContent, PackingProblem, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem
+    from oracle.snapshots.model import NodeContent, Pattern
 
 Terms: TypeAlias = tuple[tuple[int, int], ...]
 """A linear function: pairs of a column and its coefficient."""

@@ -8,22 +8,19 @@ problem of its own.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.snapshots.model import MAX_GPUS_PER_NODE, why_closed
+from oracle.snapshots.model import MAX_GPUS_PER_NODE, Pattern, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 # The movable GPUs on a node are told apart up to this number; more count as so many. Far above what a node can offer,
 # so only over-committed nodes get there, and only by misread demands whose sums would otherwise have no end.
 MAX_LOAD = 4 * MAX_GPUS_PER_NODE
-
-Pattern: TypeAlias = tuple[int, ...]
-"""Movable instances on one node: their demands in GPUs, in descending order, such as ``(4, 2, 1)``."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -143,42 +140,6 @@ def count_empty(problem: PackingProblem, packed: Packing) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeContent:
-    """One node of a snapshot with what runs on it, demands in descending order.
-
-    Attributes
-    ----------
-    name, capacity, schedulable
-        The node: its name, the GPUs it offers, whether it takes new instances.
-    immovable, movable
-        Demands of the instances on it that must stay, and of those that may leave.
-    used
-        GPUs held by all of them; more than `capacity` on an over-committed node.
-    """
-
-    name: str
-    capacity: int
-    schedulable: bool
-    immovable: Pattern
-    movable: Pattern
-    used: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        # Kept, not computed each time: it is asked for several times on each of many thousand nodes.
-        object.__setattr__(self, "used", sum(self.immovable) + sum(self.movable))
-
-    @property
-    def overcommitted(self) -> bool:
-        """Whether more is held than the node offers, as when a GPU broke under a running job."""
-        return self.used > self.capacity
-
-    @property
-    def takes_instances(self) -> bool:
-        """Whether instances may come to the node: it is not cordoned and holds no more than it offers."""
-        return not why_closed(schedulable=self.schedulable, gpus=self.capacity, used=self.used)
-
-
-@dataclass(frozen=True, slots=True)
 class PlacedProblem:
     """A packing problem together with a packing that solves it: what the cluster holds now."""
 
@@ -186,32 +147,13 @@ class PlacedProblem:
     current: Packing
 
 
-def contents_by_pool(snapshot: Snapshot) -> dict[str, tuple[NodeContent, ...]]:
-    """Return every node with what it holds, by pool, pools sorted, nodes in the snapshot's order.
-
-    Linear in nodes and instances, but for sorting the few instances of each node.
-    """
-    movable: dict[str, list[int]] = {node.name: [] for node in snapshot.nodes}
-    immovable: dict[str, list[int]] = {node.name: [] for node in snapshot.nodes}
-    for job in snapshot.jobs:
-        for instance in job.instances:
-            (movable if instance.movable else immovable)[instance.node].append(instance.gpus)
-    pools: dict[str, list[NodeContent]] = {pool: [] for pool in snapshot.pools}
-    for node in snapshot.nodes:
-        content = NodeContent(
-            node.name, node.gpus, node.schedulable, _pattern(immovable[node.name]), _pattern(movable[node.name])
-        )
-        pools[node.pool].append(content)
-    return {pool: tuple(contents) for pool, contents in pools.items()}
-
-
 def contents_after(start: Snapshot, after: Snapshot) -> dict[str, tuple[NodeContent, ...]]:
     """Return every node with what it holds after moves from `start`, by pool; what was closed there is closed still."""
-    before = contents_by_pool(start)
+    before = start.contents
     closed = {node.name for nodes in before.values() for node in nodes if not node.takes_instances}
     return {
         pool: tuple(replace(node, schedulable=False) if node.name in closed else node for node in nodes)
-        for pool, nodes in contents_by_pool(after).items()
+        for pool, nodes in after.contents.items()
     }
 
 
@@ -251,9 +193,5 @@ def _placed(nodes: Iterable[tuple[NodeClass, Pattern]]) -> PlacedProblem:
     return PlacedProblem(problem, packing({(index[kind], held): count for (kind, held), count in placed.items()}))
 
 
-def _pattern(demands: Iterable[int]) -> Pattern:
-    return tuple(sorted(demands, reverse=True))
-
-
 def _everything(content: NodeContent) -> Pattern:
-    return _pattern(content.immovable + content.movable) if content.immovable else content.movable
+    return pattern_of(content.immovable + content.movable) if content.immovable else content.movable

@@ -14,7 +14,8 @@ from oracle.optimum.solver import SolverError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.optimum.node_classes import NodeClass, Pattern
+    from oracle.optimum.node_classes import NodeClass
+    from oracle.snapshots.model import Pattern
 
 # Parts listed as columns of their own, which solve better than a flow: those of 10 different instances are 1,024.
 MAX_PARTS = 1_100

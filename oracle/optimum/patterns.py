@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.optimum.node_classes import NodeClass, Pattern
+    from oracle.optimum.node_classes import NodeClass
+    from oracle.snapshots.model import Pattern
 
 
 def legal_patterns(kind: NodeClass, demands: Sequence[tuple[int, int]], *, limit: int) -> tuple[Pattern, ...] | None:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oracle.optimum.model import Pool
-    from oracle.optimum.node_classes import NodeClass, Pattern
+    from oracle.optimum.node_classes import NodeClass
     from oracle.optimum.weights import Cut, Weights
+    from oracle.snapshots.model import Pattern
 
 # Integers of 64 bits, or Python's own where sums would exceed those; numpy's types cannot say either of two.
 _Prices: TypeAlias = npt.NDArray[Any]

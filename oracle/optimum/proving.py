@@ -10,15 +10,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from oracle.optimum.proof import NEVER, Proof, line_of
 from oracle.optimum.solver import Row, solve_relaxation
-from oracle.optimum.weights import NEVER, Arrivals, Branch, Cut, Free, Full, Leaving, Partial, Proof, Weights, line_of
+from oracle.optimum.weights import Arrivals, Branch, Cut, Free, Full, Leaving, Partial, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oracle.optimum.model import Model, Pool, Terms
+    from oracle.optimum.proof import Line
     from oracle.optimum.solver import Deadline, Relaxation
-    from oracle.optimum.weights import Count, Line, Tree
+    from oracle.optimum.weights import Count, Tree
 
 # Duals of these programs are fractions with small denominators. The first that gives the bound wanted is taken, so the
 # weights stay readable; the last is there for the few that need it.

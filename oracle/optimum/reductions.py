@@ -20,12 +20,13 @@ from msgspec import Struct
 
 from oracle.optimum.model import Pool
 from oracle.optimum.node_classes import NodeClass, PackingProblem
-from oracle.optimum.weights import ArgumentError, Weights, line_of
+from oracle.optimum.proof import line_of
+from oracle.optimum.weights import ArgumentError, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 GPUS = 8
 """GPUs of a node. The rules hold for this capacity only."""

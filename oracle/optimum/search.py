@@ -24,15 +24,17 @@ from oracle.optimum.migration_certificate import (
 )
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.patterns import legal_patterns
+from oracle.optimum.proof import NEVER, Line, line_of
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Outcome, Row, SolverError, solve_integers
-from oracle.optimum.weights import NEVER, Line, SolverProof, Weights, line_of
+from oracle.optimum.weights import SolverProof, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.optimum.node_classes import NodeClass, Packing, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import NodeClass, Packing, PlacedProblem
     from oracle.optimum.solver import Deadline, IntegerAnswer
+    from oracle.snapshots.model import Pattern
 
 # Patterns that are listed, of a class and of all groups together, when it is asked what plans are made of. A class of
 # 16-GPU nodes has 915.

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from oracle.optimum.interruption import break_off_if_requested
 from oracle.optimum.model import Pool
 from oracle.optimum.node_classes import PlacedProblem, count_partial
-from oracle.optimum.weights import Branch, Proof, Weights
+from oracle.optimum.proof import Proof
+from oracle.optimum.weights import Branch, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

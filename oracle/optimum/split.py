@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.optimum.node_classes import Pattern, PlacedProblem
+    from oracle.optimum.node_classes import PlacedProblem
     from oracle.optimum.search import PlanSearch
     from oracle.optimum.solver import Deadline
+    from oracle.snapshots.model import Pattern
 
     Integers = npt.NDArray[np.int64]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from oracle.optimum.certificate import Status
 from oracle.optimum.migration import start_search
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool
+from oracle.optimum.node_classes import constrained_problem
 from oracle.planning.frontier_evidence import PoolFrontier, all_pools
 from oracle.planning.pool_frontier import descend
 
@@ -85,7 +85,7 @@ def frontier_of_pools(snapshot: Snapshot, deadline: Deadline) -> PlanFrontier:
     proved: list[Costs] = []
     evidence: list[PoolFrontier] = []
     fewest, lowest = 0, 0
-    for pool, nodes in contents_by_pool(snapshot).items():
+    for pool, nodes in snapshot.contents.items():
         placed = constrained_problem(nodes)
         search, inherent = start_search(placed, None, deadline)
         plans = tuple(descend(search, placed, inherent.partial_nodes, deadline))

@@ -21,7 +21,7 @@ from oracle.moves.timetable import in_steps
 from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool
+from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.shared_limits import further_arguments
 from oracle.optimum.solver import Deadline
 from oracle.optimum.split import PoolsSearch
@@ -134,7 +134,7 @@ class _Planner:
         self._whole = whole
         self._part = part_of(whole, asked.pool)
         self._snapshot = self._part.snapshot
-        self._contents = contents_by_pool(self._snapshot)
+        self._contents = self._snapshot.contents
         self._asked = asked
         self._deadline = deadline
         self._tell = tell
@@ -317,7 +317,7 @@ class _Planner:
 
         What bounds plans that may stop instances bounds these too; by trying, at least `moves` are known to be needed.
         """
-        after = contents_by_pool(replay(self._snapshot, order.moves))
+        after = replay(self._snapshot, order.moves).contents
         certificates = [
             (inherent, search.settled(p, sum(0 < node.used < node.capacity for node in nodes)))
             for p, (inherent, nodes) in enumerate(zip(search.inherent, after.values(), strict=True))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from compass_core.state import ClusterState
     from oracle.optimum.certificate import Certificate
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.optimum.node_classes import Pattern
     from oracle.sifopt.few_moves import NodeChange
+    from oracle.snapshots.model import Pattern
 
 # Migrations up to which all are tried before a solver is asked. Four take longer to try than to solve for.
 MAX_TRIED_MOVES = 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from compass_core.model import NodeShape
     from compass_core.state import ClusterState
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 # Changes looked at, after which the search gives up: some 50 ms.
 MAX_STEPS = 5_000

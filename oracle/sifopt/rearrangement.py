@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from oracle.optimum.certificate import Certificate
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 # Workloads whose Φ* is remembered. Only nodes of other than 8 GPUs need it: there it takes milliseconds.
 _REMEMBERED = 4_096

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from compass_core.errors import CompassError
 from oracle.safe_text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compass_core.state import ClusterState
 
@@ -30,6 +31,9 @@ MAX_NODES = 1 << 20
 
 # Quantities of Kubernetes and counts of Slurm are integers of 64 bits.
 MAX_COUNT = (1 << 63) - 1
+
+Pattern: TypeAlias = tuple[int, ...]
+"""Instances on one node: their demands in GPUs, in descending order, such as ``(4, 2, 1)``."""
 
 # No message is longer than this, whatever stands in the input; ours are far shorter.
 _LONGEST_PATH = 400
@@ -127,7 +131,43 @@ class Skipped:
     kept: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class NodeContent:
+    """One node of a snapshot with what runs on it, demands in descending order.
+
+    Attributes
+    ----------
+    name, capacity, schedulable
+        The node: its name, the GPUs it offers, whether it takes new instances.
+    immovable, movable
+        Demands of the instances on it that must stay, and of those that may leave.
+    used
+        GPUs held by all of them; more than `capacity` on an over-committed node.
+    """
+
+    name: str
+    capacity: int
+    schedulable: bool
+    immovable: Pattern
+    movable: Pattern
+    used: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Kept, not computed each time: it is asked for several times on each of many thousand nodes.
+        object.__setattr__(self, "used", sum(self.immovable) + sum(self.movable))
+
+    @property
+    def overcommitted(self) -> bool:
+        """Whether more is held than the node offers, as when a GPU broke under a running job."""
+        return self.used > self.capacity
+
+    @property
+    def takes_instances(self) -> bool:
+        """Whether instances may come to the node: it is not cordoned and holds no more than it offers."""
+        return not why_closed(schedulable=self.schedulable, gpus=self.capacity, used=self.used)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """A whole cluster. Node names are unique, job names are unique, every instance is on a known node."""
 
@@ -219,6 +259,23 @@ class Snapshot:
         """The pools that have a node, sorted."""
         return tuple(sorted({node.pool for node in self.nodes}))
 
+    @cached_property
+    def contents(self) -> Mapping[str, tuple[NodeContent, ...]]:
+        """Every node with what it holds, by pool: pools sorted, nodes in their order. Made once.
+
+        Linear in nodes and instances, but for sorting the few instances of each node.
+        """
+        movable: dict[str, list[int]] = {node.name: [] for node in self.nodes}
+        immovable: dict[str, list[int]] = {node.name: [] for node in self.nodes}
+        for job in self.jobs:
+            for instance in job.instances:
+                (movable if instance.movable else immovable)[instance.node].append(instance.gpus)
+        pools: dict[str, list[NodeContent]] = {pool: [] for pool in self.pools}
+        for node in self.nodes:
+            held = pattern_of(immovable[node.name]), pattern_of(movable[node.name])
+            pools[node.pool].append(NodeContent(node.name, node.gpus, node.schedulable, *held))
+        return {pool: tuple(contents) for pool, contents in pools.items()}
+
     def used_gpus(self) -> dict[str, int]:
         """GPUs held by running instances, by node name; every node has an entry."""
         used = dict.fromkeys((node.name for node in self.nodes), 0)
@@ -226,6 +283,11 @@ class Snapshot:
             for instance in job.instances:
                 used[instance.node] += instance.gpus
         return used
+
+
+def pattern_of(demands: Iterable[int]) -> Pattern:
+    """Return demands in the order of a pattern."""
+    return tuple(sorted(demands, reverse=True))
 
 
 def why_closed(*, schedulable: bool, gpus: int, used: int) -> str:

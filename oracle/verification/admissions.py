@@ -26,7 +26,7 @@ from oracle.admission.jobs import (
 from oracle.admission.question import AskedJob  # noqa: TC001 - as above
 from oracle.moves.move import MoveError, MoveMode, protect
 from oracle.optimum.certificate import Status
-from oracle.optimum.node_classes import contents_after, contents_by_pool
+from oracle.optimum.node_classes import contents_after
 from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.verification.obstacles import ToldBlocker, check_blockers
 from oracle.verification.rooms import PoolRoom
@@ -119,7 +119,7 @@ class _Verdict:
         self._job = job
         self._snapshot = snapshot
         self._listed = listed
-        contents = contents_by_pool(snapshot)
+        contents = snapshot.contents
         self._evidence = {one.pool: one for one in told.certificate.pools}
         self._contents = {pool: nodes for pool, nodes in contents.items() if job.pool in {None, pool}}
         self._rooms = {

@@ -12,7 +12,7 @@ from oracle.measurement.joint import JointOptimum, Workload
 from oracle.measurement.measure import add_up, figures_of
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import solve_pool
-from oracle.optimum.node_classes import NodeClass, constrained_problem, contents_by_pool
+from oracle.optimum.node_classes import NodeClass, constrained_problem
 from oracle.verification.checks import Check, compared
 from oracle.verification.enumeration import MAX_STEPS, least_price
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from oracle.optimum.exact import PoolOptimum
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 _SEARCH = "rests on a search"
 
@@ -61,7 +60,7 @@ def check_domains(told: ToldDomains, snapshot: Snapshot, pool: str | None) -> It
     need no solver; otherwise they are not rechecked, while all that follows from them is.
     """
     domains = domain_snapshot(snapshot)
-    contents = {name: nodes for name, nodes in contents_by_pool(domains).items() if pool in {None, name}}
+    contents = {name: nodes for name, nodes in domains.contents.items() if pool in {None, name}}
     pools = {one.pool: one for one in told.pools}
     if list(contents) != [one.pool for one in told.pools]:
         yield Check("the domains are those of this cluster", holds=False, detail="their pools are others")

@@ -14,7 +14,7 @@ from oracle.optimum.interruption import break_off_if_requested
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.optimum.node_classes import NodeContent, Pattern
+    from oracle.snapshots.model import NodeContent, Pattern
 
 # Nodes of all placements visited in one pool together: some seconds. 10,000 placements of ten nodes.
 MAX_NODES = 100_000

@@ -11,7 +11,7 @@ from oracle.measurement.measure import UnknownPoolError, add_up, figures_of
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.evidence import CertificateError
 from oracle.optimum.exact import PoolOptimum
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool, count_empty, ideal_problem
+from oracle.optimum.node_classes import constrained_problem, count_empty, ideal_problem
 from oracle.planning.pool_part import part_of
 from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, compared, convert
 from oracle.verification.domains import ToldDomains, check_domains
@@ -21,8 +21,8 @@ from oracle.verification.plans import check_inherent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeClass, NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.optimum.node_classes import NodeClass
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 _ABOUT = "the certificates are about this cluster"
 
@@ -101,7 +101,7 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
     contents: Mapping[str, Sequence[NodeContent]] = {}
     if snapshot is not None:
         try:
-            contents = contents_by_pool(part_of(snapshot, told.pool).snapshot)
+            contents = part_of(snapshot, told.pool).snapshot.contents
         except UnknownPoolError as error:
             yield Check(_ABOUT, holds=False, detail=str(error))
             return

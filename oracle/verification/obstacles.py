@@ -14,8 +14,7 @@ from oracle.verification.checks import Check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
     from oracle.verification.rooms import PoolRoom
 
 # Steps of trying to lift one restriction: there may be many of them.

@@ -13,8 +13,7 @@ from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeContent
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
     from oracle.verification.plan_file import PoolProof
 
 # Stands for "cannot be reached", and is above all numbers of moves.

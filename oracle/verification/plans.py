@@ -11,7 +11,7 @@ from oracle.moves.move import MoveError, MoveMode, protect
 from oracle.moves.replay import replay
 from oracle.optimum.certificate import Status
 from oracle.optimum.interruption import BrokenOffError
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool
+from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.weights import ArgumentError, SolverProof
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Plan
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from oracle.optimum.certificate import Certificate
-    from oracle.optimum.node_classes import NodeContent
+    from oracle.snapshots.model import NodeContent
     from oracle.verification.plan_file import PlanFile
 
 _ABOUT = "the certificates are about this cluster"
@@ -56,7 +56,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     else:
         try:
             snapshot = protect(snapshot, plan.told.protected)
-            contents = contents_by_pool(part_of(snapshot, plan.told.pool).snapshot)
+            contents = part_of(snapshot, plan.told.pool).snapshot.contents
         except CompassError as error:
             yield Check(_ABOUT, holds=False, detail=str(error))
             return

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from oracle.admission.room import most_fitting, open_nodes, plain_weights, running_on, waiting_pool, weights_in_words
 from oracle.optimum.node_classes import NodeClass
-from oracle.optimum.weights import NEVER, ArgumentError, Proof
+from oracle.optimum.proof import NEVER, Proof
+from oracle.optimum.weights import ArgumentError
 from oracle.verification.enumeration import MAX_STEPS, fits_within, least_price
 from oracle.verification.live_reach import Nodes, fewest_moves, nodes_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from oracle.admission.evidence import RoomEvidence
     from oracle.optimum.model import Pool
-    from oracle.optimum.node_classes import NodeContent
+    from oracle.snapshots.model import NodeContent
 
 
 @dataclass(frozen=True, slots=True)

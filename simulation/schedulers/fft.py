@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.optimum.migration_certificate import Changes
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
     from simulation.cluster import Cluster
 
 INTERVAL_S = 3_600.0

@@ -23,7 +23,6 @@ from oracle.optimum.node_classes import (
     NodeClass,
     PackingProblem,
     constrained_problem,
-    contents_by_pool,
     count_empty,
     count_partial,
     ideal_problem,
@@ -57,7 +56,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from oracle.optimum.exact import PoolOptimum
-    from oracle.optimum.node_classes import NodeContent, Packing, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import Packing, PlacedProblem
+    from oracle.snapshots.model import NodeContent, Pattern
 
 
 def optima(placed: Iterable[PlacedProblem]) -> list[PoolOptimum]:
@@ -69,7 +69,7 @@ def score(found: list[PoolOptimum]) -> brute_force.Score:
 
 
 def assert_agrees(cluster: brute_force.Cluster) -> None:
-    pools: list[tuple[NodeContent, ...]] = list(contents_by_pool(snapshot_of(cluster)).values())
+    pools: list[tuple[NodeContent, ...]] = list(snapshot_of(cluster).contents.values())
     for found, expected in (
         (optima(map(constrained_problem, pools)), brute_force.inherent(cluster)),
         (optima(map(ideal_problem, pools)), brute_force.ideal(cluster)),
@@ -122,7 +122,7 @@ class TestEveryStageIsExact:
 
     def test_same_optima_with_a_tool_missing(self, handicap: str) -> None:
         for cluster in clusters(60, seed=3):
-            pools = [constrained_problem(contents) for contents in contents_by_pool(snapshot_of(cluster)).values()]
+            pools = [constrained_problem(contents) for contents in snapshot_of(cluster).contents.values()]
             found = [solve_pool(pool.problem) for pool in pools]
             assert score(found) == brute_force.inherent(cluster), (handicap, cluster)
 
@@ -239,7 +239,7 @@ class TestOutOfTime:
     def test_without_time_the_bounds_enclose_the_optimum(self) -> None:
         for cluster in clusters(100, seed=5):
             expected, _ = brute_force.inherent(cluster)
-            pools = [constrained_problem(contents) for contents in contents_by_pool(snapshot_of(cluster)).values()]
+            pools = [constrained_problem(contents) for contents in snapshot_of(cluster).contents.values()]
             found = [solve_pool(pool.problem, start=pool.current, time_limit=0) for pool in pools]
             assert sum(o.lower_bound for o in found) <= expected <= sum(o.partial_nodes for o in found)
             for optimum in found:

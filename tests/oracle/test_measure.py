@@ -11,7 +11,7 @@ import pytest
 import oracle.optimum.exact
 from oracle.measurement.measure import UnknownPoolError, measure
 from oracle.optimum.certificate import Certificate, Status
-from oracle.optimum.node_classes import constrained_problem, contents_by_pool, ideal_problem
+from oracle.optimum.node_classes import constrained_problem, ideal_problem
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
 from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, snapshot_of
@@ -199,7 +199,7 @@ class TestJson:
     def test_certificates_survive_the_file(self) -> None:
         snapshot = cluster({"a": [4, 3], "b": [4, 3], "c": [3, 2]}, cordoned=("c",))
         data = json.loads(json.dumps(measure(snapshot).to_dict()))
-        contents = contents_by_pool(snapshot)["default"]
+        contents = snapshot.contents["default"]
         for key, value, placed in (
             ("certificate", "inherent_partial_nodes", constrained_problem(contents)),
             ("ideal_certificate", "ideal_partial_nodes", ideal_problem(contents)),

@@ -21,7 +21,6 @@ from oracle.optimum.node_classes import (
     PackingProblem,
     PlacedProblem,
     constrained_problem,
-    contents_by_pool,
     count_partial,
     packing,
 )
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from oracle.optimum.migration import MigrationOptimum
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
     from tests.oracle.every_placement import Costs
 
 DEMANDS = {"common": (35, 20, 4, 20, 3, 5, 3, 10), "awkward": (2, 10, 20, 5, 20, 18, 20, 5), "uniform": (1,) * 8}
@@ -50,7 +49,7 @@ DEMANDS = {"common": (35, 20, 4, 20, 3, 5, 3, 10), "awkward": (2, 10, 20, 5, 20,
 def small_pools(count: int, seed: int) -> Iterator[tuple[PlacedProblem, Costs]]:
     """Yield pools of small clusters with the fewest migrations for every limit on partial nodes."""
     for cluster in clusters(count, seed):
-        for pool, contents in contents_by_pool(snapshot_of(cluster)).items():
+        for pool, contents in snapshot_of(cluster).contents.items():
             yield constrained_problem(contents), every_placement.fewest_migrations(cluster, pool)
 
 
@@ -160,7 +159,7 @@ def test_every_collected_case_has_the_expected_migrations(real_data: Path) -> No
     assert cases
     for case in cases:
         snapshot = read_native(Document(case["id"], json.dumps(case["snapshot"]).encode()))
-        found = [fewest_migrations(constrained_problem(nodes)) for nodes in contents_by_pool(snapshot).values()]
+        found = [fewest_migrations(constrained_problem(nodes)) for nodes in snapshot.contents.values()]
         assert sum(pool.migrations for pool in found) == case["expected"]["fewest_migrations"], case["id"]
         assert all(pool.status is Status.OPTIMAL for pool in found)
         assert all(pool.certificate.holds() for pool in found)
@@ -208,7 +207,7 @@ class TestSeveralPools:
             pools = [
                 (constrained_problem(contents), every_placement.fewest_migrations(part, pool))
                 for part in parts
-                for pool, contents in contents_by_pool(snapshot_of(part)).items()
+                for pool, contents in snapshot_of(part).contents.items()
             ]
             costs = every_placement.combined([cost for _, cost in pools])
             search = PoolsSearch([placed for placed, _ in pools], Deadline())

@@ -15,26 +15,9 @@ from oracle.optimum.certificate import CertificateError, Status
 from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.migration_certificate import ChangedNodes, MigrationCertificate
 from oracle.optimum.model import Pool
-from oracle.optimum.node_classes import (
-    NodeClass,
-    PackingProblem,
-    PlacedProblem,
-    constrained_problem,
-    contents_by_pool,
-    packing,
-)
-from oracle.optimum.weights import (
-    ArgumentError,
-    Arrivals,
-    Branch,
-    Free,
-    Full,
-    Leaving,
-    Partial,
-    Proof,
-    SolverProof,
-    Weights,
-)
+from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, constrained_problem, packing
+from oracle.optimum.proof import Proof
+from oracle.optimum.weights import ArgumentError, Arrivals, Branch, Free, Full, Leaving, Partial, SolverProof, Weights
 from tests.oracle import every_placement
 from tests.oracle.every_placement import NEVER
 from tests.oracle.small_pools import clusters, snapshot_of
@@ -48,7 +31,7 @@ if TYPE_CHECKING:
 
 def pools(count: int, seed: int) -> Iterator[tuple[PlacedProblem, Costs]]:
     for cluster in clusters(count, seed):
-        for pool, contents in contents_by_pool(snapshot_of(cluster)).items():
+        for pool, contents in snapshot_of(cluster).contents.items():
             yield constrained_problem(contents), every_placement.fewest_migrations(cluster, pool)
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from oracle.admission.evidence import RoomEvidence
 from oracle.admission.room import make_room, most_fitting, open_nodes, waiting_pool
-from oracle.optimum.node_classes import NodeClass, NodeContent, contents_by_pool
+from oracle.optimum.node_classes import NodeClass
+from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.solver import Deadline
-from oracle.optimum.weights import NEVER, Proof, Weights
+from oracle.optimum.weights import Weights
+from oracle.snapshots.model import NodeContent
 from oracle.verification.enumeration import fits_within, least_price
 from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
 from oracle.verification.measurements import most_empty
@@ -27,7 +29,7 @@ def test_live_moves_of_one_pool(seed: int) -> None:
     tried = 0
     while tried < 15:
         world = random_world(rng)
-        contents = contents_by_pool(world.snapshot())
+        contents = world.snapshot().contents
         if len(contents) > 1:
             continue
         tried += 1
@@ -37,7 +39,7 @@ def test_live_moves_of_one_pool(seed: int) -> None:
 
 def test_too_many_placements_are_no_answer() -> None:
     world = World((Node(8), Node(8)), (Instance(0, 3, 0), Instance(1, 3, 1)))
-    nodes = nodes_of(contents_by_pool(world.snapshot())["a"])
+    nodes = nodes_of(world.snapshot().contents["a"])
     assert fewest_moves(nodes, count_partial) == {2: 0, 1: 1}
     assert fewest_moves(nodes, count_partial, max_nodes=2) is None
 
@@ -49,7 +51,7 @@ def test_moves_that_make_room(seed: int) -> None:
         world = random_world(rng)
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
-        for pool, contents in contents_by_pool(world.snapshot()).items():
+        for pool, contents in world.snapshot().contents.items():
             groups = open_nodes(contents)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
             for moves in range(4):
@@ -72,7 +74,7 @@ def test_weights_never_prove_too_much() -> None:
         world = random_world(rng)
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
-        for pool, contents in contents_by_pool(world.snapshot()).items():
+        for pool, contents in world.snapshot().contents.items():
             waiting = waiting_pool(open_nodes(contents), instances, gpus)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
             values = tuple(max(0, demand + rng.randint(-1, 1)) for demand in sorted(waiting.instances, reverse=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oracle.optimum.migration import start_search
-from oracle.optimum.node_classes import PackingProblem, PlacedProblem, constrained_problem, contents_by_pool
+from oracle.optimum.node_classes import PackingProblem, PlacedProblem, constrained_problem
 from oracle.optimum.shared_limits import PoolCosts, cheapest_division, further_arguments, prove
 from oracle.optimum.solver import Deadline
 from tests.oracle.brute_moves import random_world
@@ -67,8 +67,7 @@ def test_arguments_prove_the_fewest_moves_of_all_pools() -> None:
         world = random_world(rng)
         facts = Facts(world)
         searches = [
-            start_search(constrained_problem(nodes), None, Deadline())
-            for nodes in contents_by_pool(world.snapshot()).values()
+            start_search(constrained_problem(nodes), None, Deadline()) for nodes in world.snapshot().contents.values()
         ]
         certificates = [(inherent, search.settle(inherent.partial_nodes)) for search, inherent in searches]
         started = [PoolCosts.start(*one) for one in certificates]

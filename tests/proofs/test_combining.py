@@ -15,7 +15,7 @@ from proofs.combining import PaperPacking, Reading, Threshold, combine, paper_pr
 from proofs.residual import pack_residual
 
 if TYPE_CHECKING:
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 Counts: TypeAlias = "tuple[int, ...]"
 

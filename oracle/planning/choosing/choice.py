@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.optimum.node_classes import NodeContent, Pattern, PlacedProblem
+    from oracle.optimum.node_classes import PlacedProblem
     from oracle.planning.choosing.disturbance import Selection
+    from oracle.snapshots.model import NodeContent, Pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

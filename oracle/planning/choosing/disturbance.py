@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from oracle.optimum.node_classes import Pattern
+    from oracle.snapshots.model import Pattern
 
 
 @dataclass(frozen=True, slots=True, order=True)

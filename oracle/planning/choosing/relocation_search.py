@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from oracle.optimum.certificate import Status
 from oracle.optimum.migration_certificate import changes, packing_after
-from oracle.optimum.node_classes import contents_by_pool, count_partial
+from oracle.optimum.node_classes import count_partial
 from oracle.optimum.split import PoolsSearch
 from oracle.planning.choosing.choice import Choice, PoolNodes
 from oracle.planning.choosing.choice_search import choose_lightest
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.optimum.node_classes import Pattern
     from oracle.optimum.solver import Deadline
     from oracle.optimum.split import SplitPlan
-    from oracle.snapshots.model import RunningJob, Snapshot
+    from oracle.snapshots.model import Pattern, RunningJob, Snapshot
 
 
 class RelocationSearch:
@@ -67,7 +66,7 @@ class RelocationSearch:
         self._residents = _residents(snapshot)
         self.jobs = Counter(resident.job for residents in self._residents.values() for resident in residents)
         self.weights = {job: weights.get(job, 1) for job in self.jobs}
-        by_pool = contents_by_pool(snapshot)
+        by_pool = snapshot.contents
         self.names = tuple(by_pool)
         self._nodes = [PoolNodes.of(contents) for contents in by_pool.values()]
         self.pools = PoolsSearch([nodes.placed for nodes in self._nodes], deadline)
