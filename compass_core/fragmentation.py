@@ -1,11 +1,11 @@
-"""Fragmentation as a number: the workload composition condition, the closed form under it, SIF (paper, Section 4)."""
+"""Fragmentation as a number: Φ* by the closed form, and SIF (paper, Section 4)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compass_core.condition import wcc_holds, wcc_need, wcc_supply
 from compass_core.errors import CompassError
-from compass_core.model import slot_vacancy, slot_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,39 +15,6 @@ if TYPE_CHECKING:
 
 class InherentUnknownError(CompassError):
     """Φ* was asked for where only an oracle can tell: the workload composition condition does not hold."""
-
-
-def wcc_need(counts: Sequence[int]) -> int:
-    """Return the fillers that all slots together ask for: n3 + 3·n5 + 2·n6 + n7 on 8-GPU nodes.
-
-    Parameters
-    ----------
-    counts
-        (n1, ..., nG), running instances of each demand; its length is the node capacity G.
-    """
-    capacity = len(counts)
-    return sum(slot_vacancy(gpus, capacity) * n for gpus, n in enumerate(counts, start=1) if n)
-
-
-def wcc_supply(counts: Sequence[int]) -> int:
-    """Return n1, the 1-GPU instances there are to fill vacancies with."""
-    return counts[0]
-
-
-def wcc_holds(counts: Sequence[int]) -> bool:
-    """Whether the workload composition condition holds: the need for fillers does not exceed their supply."""
-    return wcc_need(counts) <= wcc_supply(counts)
-
-
-def reserved_gpus(counts: Sequence[int]) -> int:
-    """Return what slots and ones ask for when every vacancy that can be filled is: Σ w*(g)·n_g + max(0, n1 − need).
-
-    The GPUs used, while the condition holds; more where vacancies stay open. Slot widths and ones divide one another
-    on nodes of a power of two GPUs, so EXACT can pack any workload with ``reserved_gpus(counts) <= G * N`` (C7).
-    """
-    capacity = len(counts)
-    widths = sum(slot_width(gpus, capacity) * n for gpus, n in enumerate(counts[1:], start=2) if n)
-    return widths + max(0, wcc_supply(counts) - wcc_need(counts))
 
 
 def closed_form(counts: Sequence[int]) -> int:

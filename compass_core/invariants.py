@@ -5,32 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compass_core.errors import InvariantViolation
-from compass_core.model import Node, NodeKind
+from compass_core.model import NodeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from compass_core.model import Job
     from compass_core.state import ClusterState
-
-
-def check_node(index: int, node: Node, jobs: Mapping[str, Job]) -> None:
-    """Check that a node is one of Σ⁺, in canonical form, and that its instances are of known jobs.
-
-    Raises
-    ------
-    InvariantViolation
-        Names the node and the clause.
-    """
-    if node.shape.reserved > node.capacity:
-        problem = f"slots and ones reserve {node.shape.reserved} of {node.capacity} GPUs"
-        raise InvariantViolation(f"node {index}: {problem} ({list(node.shape.demands)})")
-    if node != Node.of(node.capacity, node.instances):
-        raise InvariantViolation(f"node {index}: its instances are out of order or its shape is not theirs")
-    for instance in node.instances:
-        job = jobs.get(instance.job)
-        if job is None or instance.gpus != job.gpus or not 0 <= instance.index < job.instances:
-            raise InvariantViolation(f"node {index} holds {instance}, of no such job")
 
 
 def check_abs(state: ClusterState) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from compass_core.fragmentation import reserved_gpus, wcc_need, wcc_supply
+from compass_core.condition import reserved_gpus, wcc_need, wcc_supply
 
 if TYPE_CHECKING:
     from compass_core.model import Job

@@ -1,38 +1,59 @@
 """The cluster as one immutable value, and the only edits it knows: add, remove, move an instance; nodes come and go.
 
-What can be read off it is in `readings`.
+A state is the map from instances to nodes, beside the jobs it knows; all that is read off it follows from these.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from immutables import Map
 
+from compass_core.condition import wcc_holds
 from compass_core.errors import (
     DuplicateJobError,
     InvalidJobError,
+    InvariantViolation,
     PlacementError,
+    UnknownInstanceError,
+    UnknownJobError,
 )
-from compass_core.index_set import IndexSet
 from compass_core.model import Instance, Job, Node, NodeShape, shape_of
-from compass_core.readings import Readings
+from compass_core.nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from compass_core.index_set import IndexSet
 
 DEFAULT_CAPACITY = 8
 """GPUs of a node, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClusterState(Readings):
+class ClusterState:
     """A cluster of equal nodes and the instances on them. Immutable, hashable, compared by value.
 
     Make one with `empty` or `from_placement`, a successor with the operators of `compass_core`. Old states stay
     valid for ever and share all but a few small objects with their successors: an edit costs O(log N) time and memory.
     """
+
+    nodes: Nodes
+    """The nodes by index, offline ones as idle nodes."""
+
+    # What an edit has to keep of the private fields and of counts is said here; `check` recomputes it from the nodes.
+
+    # The inverse of the nodes: an edit that changes where an instance stands passes on both.
+    _where: Map[Instance, int]
+
+    # Every job that has not departed, also when a node failure took its instances. Only a job known here has instances
+    # placed, and a job departs together with those that it still has.
+    _jobs: Map[str, Job]
+
+    counts: tuple[int, ...]
+    """(n1, ..., nG): running instances of each demand."""
 
     @classmethod
     def empty(cls, nodes: int, capacity: int = DEFAULT_CAPACITY) -> ClusterState:
@@ -50,18 +71,7 @@ class ClusterState(Readings):
             raise PlacementError(f"expected 0 nodes or more, got {nodes}")
         if capacity < 1:
             raise PlacementError(f"expected a node capacity of at least 1 GPU, got {capacity}")
-        all_nodes = IndexSet.first(nodes)
-        idle = shape_of(capacity, ())
-        return cls(
-            capacity=capacity,
-            _slots_in_use=nodes,
-            _offline=IndexSet.empty(),
-            _nodes=Map(),
-            _where=Map(),
-            _jobs=Map(),
-            _by_shape=Map({idle: all_nodes}) if nodes else Map(),
-            counts=(0,) * capacity,
-        )
+        return cls(Nodes.idle(nodes, capacity), Map(), Map(), (0,) * capacity)
 
     @classmethod
     def from_placement(
@@ -106,7 +116,7 @@ class ClusterState(Readings):
         if job.gpus > self.capacity:
             problem = f"expected a demand of 1 to {self.capacity} GPUs an instance, got {job.gpus}"
             raise InvalidJobError(f"job {job.name!r}: {problem}")
-        return self._edit({}, jobs=self._jobs.set(job.name, job))
+        return ClusterState(self.nodes, self._where, self._jobs.set(job.name, job), self.counts)
 
     def without_job(self, name: str) -> ClusterState:
         """Return the state without that job and its instances, everything else where it was."""
@@ -115,10 +125,10 @@ class ClusterState(Readings):
         counts = self.counts
         for instance in self.instances_of(name):
             index = where[instance]
-            changed[index] = (changed.get(index) or self._nodes[index]).without(instance)
+            changed[index] = (changed.get(index) or self.nodes[index]).without(instance)
             where = where.delete(instance)
             counts = _counted(counts, instance.gpus, -1)
-        return self._edit(changed, where=where, jobs=self._jobs.delete(name), counts=counts)
+        return ClusterState(self.nodes.replaced(changed), where, self._jobs.delete(name), counts)
 
     def add(self, instance: Instance, index: int) -> ClusterState:
         """Return the state with `instance`, of a known job and not yet placed, on node `index`.
@@ -133,10 +143,11 @@ class ClusterState(Readings):
         self.check_instance(instance)
         if instance in self._where:
             raise PlacementError(f"{instance} already stands on node {self._where[instance]}")
-        return self._edit(
-            {index: self._host(instance, index)},
-            where=self._where.set(instance, index),
-            counts=_counted(self.counts, instance.gpus, +1),
+        return ClusterState(
+            self.nodes.replaced({index: self.nodes.hosting(instance, index)}),
+            self._where.set(instance, index),
+            self._jobs,
+            _counted(self.counts, instance.gpus, +1),
         )
 
     def remove(self, instance: Instance) -> ClusterState:
@@ -148,10 +159,11 @@ class ClusterState(Readings):
             It is not running.
         """
         index = self.node_of(instance)
-        return self._edit(
-            {index: self._nodes[index].without(instance)},
-            where=self._where.delete(instance),
-            counts=_counted(self.counts, instance.gpus, -1),
+        return ClusterState(
+            self.nodes.replaced({index: self.nodes[index].without(instance)}),
+            self._where.delete(instance),
+            self._jobs,
+            _counted(self.counts, instance.gpus, -1),
         )
 
     def move(self, instance: Instance, destination: int) -> ClusterState:
@@ -167,17 +179,16 @@ class ClusterState(Readings):
         source = self.node_of(instance)
         if source == destination:
             raise PlacementError(f"{instance} already stands on node {destination}")
-        return self._edit(
-            {source: self._nodes[source].without(instance), destination: self._host(instance, destination)},
-            where=self._where.set(instance, destination),
-        )
+        changed = {
+            source: self.nodes[source].without(instance),
+            destination: self.nodes.hosting(instance, destination),
+        }
+        where = self._where.set(instance, destination)
+        return ClusterState(self.nodes.replaced(changed), where, self._jobs, self.counts)
 
     def with_node(self) -> tuple[ClusterState, int]:
         """Return the state with one more idle node, and its index."""
-        index = self._slots_in_use
-        idle = shape_of(self.capacity, ())
-        by_shape = self._by_shape.set(idle, self._by_shape.get(idle, IndexSet.empty()).add(index))
-        return self._replace(_slots_in_use=index + 1, _by_shape=by_shape), index
+        return self._with(self.nodes.with_node()), len(self.nodes)
 
     def with_node_offline(self, index: int) -> ClusterState:
         """Return the state without that node, which must hold nothing; its index stays reserved for its return.
@@ -187,12 +198,7 @@ class ClusterState(Readings):
         PlacementError
             The node is unknown, already offline, or holds instances.
         """
-        if not self.is_online(index):
-            raise PlacementError(f"no online node has the index {index}")
-        if index in self._nodes:
-            raise PlacementError(f"node {index} still holds {len(self._nodes[index].instances)} instances")
-        by_shape = _regrouped(self._by_shape, index, shape_of(self.capacity, ()), None)
-        return self._replace(_offline=self._offline.add(index), _by_shape=by_shape)
+        return self._with(self.nodes.with_node_offline(index))
 
     def with_node_online(self, index: int) -> ClusterState:
         """Return the state in which that offline node is back, idle.
@@ -202,86 +208,166 @@ class ClusterState(Readings):
         PlacementError
             No offline node has that index.
         """
-        if index not in self._offline:
-            raise PlacementError(f"no offline node has the index {index}")
-        by_shape = _regrouped(self._by_shape, index, None, shape_of(self.capacity, ()))
-        return self._replace(_offline=self._offline.remove(index), _by_shape=by_shape)
+        return self._with(self.nodes.with_node_online(index))
 
-    def _host(self, instance: Instance, index: int) -> Node:
-        if not self.is_online(index):
-            raise PlacementError(f"no online node has the index {index}")
-        node = self.nodes[index]
-        hosting = node.with_instance(instance)
-        if hosting is None:
-            raise PlacementError(f"node {index} has {node.free} GPUs free, {instance} needs {instance.gpus}")
-        return hosting
+    @property
+    def capacity(self) -> int:
+        """GPUs of every node."""
+        return self.nodes.capacity
 
-    def _edit(
-        self,
-        changed: dict[int, Node],
-        *,
-        where: Map[Instance, int] | None = None,
-        jobs: Map[str, Job] | None = None,
-        counts: tuple[int, ...] | None = None,
-    ) -> ClusterState:
-        """Return the state with those nodes replaced: the only place where what a node holds changes.
+    @property
+    def node_count(self) -> int:
+        """N: nodes online."""
+        return len(self.nodes) - len(self.nodes.offline)
 
-        It keeps what `Readings` says of _nodes and _by_shape. The caller answers for where, jobs and counts: it passes
-        on what follows from the nodes it changed. An offline node is never among those (see `_host`).
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The jobs that have arrived and not departed, sorted by name; O(J log J), `jobs_by_name` is O(1)."""
+        return tuple(sorted(self._jobs.values(), key=lambda job: job.name))
+
+    @property
+    def jobs_by_name(self) -> Map[str, Job]:
+        """The same jobs by name, in no particular order."""
+        return self._jobs
+
+    @property
+    def offline_nodes(self) -> IndexSet:
+        """Indexes of the nodes that were drained or failed and have not returned."""
+        return self.nodes.offline
+
+    @property
+    def shapes(self) -> Map[NodeShape, IndexSet]:
+        """The online nodes by shape: at most 67 shapes on 8-GPU nodes."""
+        return self.nodes.by_shape
+
+    @property
+    def used_gpus(self) -> int:
+        """T: GPUs held by running instances."""
+        return sum(gpus * count for gpus, count in enumerate(self.counts, start=1))
+
+    @property
+    def total_gpus(self) -> int:
+        """GPUs of the online nodes."""
+        return self.node_count * self.capacity
+
+    @property
+    def free_gpus(self) -> int:
+        """GPUs of the online nodes that nobody holds."""
+        return self.total_gpus - self.used_gpus
+
+    @property
+    def partial_nodes(self) -> int:
+        """Φ: nodes of which some but not all GPUs are held."""
+        return sum(len(indexes) for shape, indexes in self.shapes.items() if shape.partial)
+
+    @property
+    def empty_nodes(self) -> int:
+        """Online nodes that hold nothing."""
+        return len(self.shapes.get(shape_of(self.capacity, ()), ()))
+
+    @property
+    def largest_free_block(self) -> int:
+        """The most GPUs free on one node."""
+        return max((shape.free for shape in self.shapes), default=0)
+
+    @property
+    def wcc(self) -> bool:
+        """Whether the running instances satisfy the workload composition condition."""
+        return wcc_holds(self.counts)
+
+    def node_of(self, instance: Instance) -> int:
+        """Return the index of the node that holds `instance`.
+
+        Raises
+        ------
+        UnknownInstanceError
+            It is not running.
         """
-        nodes, by_shape = self._nodes, self._by_shape
-        idle = shape_of(self.capacity, ())
-        for index, node in changed.items():
-            before = nodes.get(index)
-            by_shape = _regrouped(by_shape, index, before.shape if before else idle, node.shape)
-            if node.instances:
-                nodes = nodes.set(index, node)
-            elif before:
-                nodes = nodes.delete(index)
-        return ClusterState(
-            self.capacity,
-            self._slots_in_use,
-            self._offline,
-            nodes,
-            self._where if where is None else where,
-            self._jobs if jobs is None else jobs,
-            by_shape,
-            self.counts if counts is None else counts,
-        )
+        try:
+            return self._where[instance]
+        except KeyError:
+            raise UnknownInstanceError(f"no running instance is {instance}") from None
 
-    def _replace(
-        self,
-        *,
-        _by_shape: Map[NodeShape, IndexSet],
-        _offline: IndexSet | None = None,
-        _slots_in_use: int | None = None,
-    ) -> ClusterState:
+    def job(self, name: str) -> Job:
+        """Return the job of that name.
+
+        Raises
+        ------
+        UnknownJobError
+            None has arrived, or it has departed.
+        """
+        try:
+            return self._jobs[name]
+        except KeyError:
+            raise UnknownJobError(f"no running job is named {name!r}") from None
+
+    def instances_of(self, name: str) -> tuple[Instance, ...]:
+        """Return the job's running instances: all of them, but for those a node failure took."""
+        return tuple(instance for instance in self.job(name).all_instances() if instance in self._where)
+
+    def check_instance(self, instance: Instance) -> None:
+        """Check that `instance` is one of a job this state knows.
+
+        Raises
+        ------
+        UnknownJobError
+            Its job is not known.
+        UnknownInstanceError
+            Its job has no such instance.
+        """
+        job = self.job(instance.job)
+        if not 0 <= instance.index < job.instances or instance.gpus != job.gpus:
+            raise UnknownInstanceError(f"{job} has no instance {instance}")
+
+    def is_online(self, index: int) -> bool:
+        """Whether the cluster has a node of that index, and it is online."""
+        return self.nodes.is_online(index)
+
+    def check(self) -> None:
+        """Check that the state is in Σ⁺ and that its indexes say what its nodes say, recomputing them; O(N).
+
+        Raises
+        ------
+        InvariantViolation
+            Names the node and the clause that is broken.
+        """
+        self.nodes.check()
+        where: dict[Instance, int] = {}
+        for index, node in self.nodes.occupied():
+            for instance in node.instances:
+                job = self._jobs.get(instance.job)
+                if job is None or instance.gpus != job.gpus or not 0 <= instance.index < job.instances:
+                    raise InvariantViolation(f"node {index} holds {instance}, of no such job")
+                where[instance] = index
+        demands = Counter(instance.gpus for instance in where)
+        counts = tuple(demands[gpus] for gpus in range(1, self.capacity + 1))
+        if dict(self._where) != where:
+            raise InvariantViolation("the index of instances differs from the nodes")
+        if self.counts != counts:
+            raise InvariantViolation(f"the counts {self.counts} differ from those of the nodes, {counts}")
+
+    def _with(self, nodes: Nodes) -> ClusterState:
         """Return the state after an idle node came or went: no instance is concerned."""
-        return ClusterState(
-            self.capacity,
-            self._slots_in_use if _slots_in_use is None else _slots_in_use,
-            self._offline if _offline is None else _offline,
-            self._nodes,
-            self._where,
-            self._jobs,
-            _by_shape,
-            self.counts,
+        return ClusterState(nodes, self._where, self._jobs, self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClusterState):
+            return NotImplemented
+        return self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    def _value(self) -> tuple[int, int, IndexSet, Map[str, Job], Map[Instance, int]]:
+        # Nodes, shapes and counts follow from these. Maps remember their hash.
+        return self.capacity, len(self.nodes), self.nodes.offline, self._jobs, self._where
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self.node_count} nodes of {self.capacity} GPUs, {len(self._jobs)} jobs, "
+            f"{self.used_gpus} GPUs used, {self.partial_nodes} partial nodes>"
         )
 
 
 def _counted(counts: tuple[int, ...], gpus: int, by: int) -> tuple[int, ...]:
     return (*counts[: gpus - 1], counts[gpus - 1] + by, *counts[gpus:])
-
-
-def _regrouped(
-    by_shape: Map[NodeShape, IndexSet], index: int, before: NodeShape | None, after: NodeShape | None
-) -> Map[NodeShape, IndexSet]:
-    """Return the index with node `index` taken from the shape it had and put to the one it has now."""
-    if before is after:
-        return by_shape
-    if before is not None:
-        rest = by_shape[before].remove(index)
-        by_shape = by_shape.set(before, rest) if rest else by_shape.delete(before)
-    if after is not None:
-        by_shape = by_shape.set(after, by_shape.get(after, IndexSet.empty()).add(index))
-    return by_shape

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compass_core.fragmentation import wcc_need, wcc_supply
+from compass_core.condition import wcc_need, wcc_supply
 from compass_core.model import slot_width
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compass_core import ClusterState, InherentUnknownError, Job, closed_form, sif
-from compass_core.fragmentation import reserved_gpus, wcc_holds, wcc_need, wcc_supply
+from compass_core.condition import reserved_gpus, wcc_holds, wcc_need, wcc_supply
 
 counts_of_eight = st.tuples(*[st.integers(0, 20)] * 8)
 

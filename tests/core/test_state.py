@@ -27,7 +27,6 @@ from compass_core import (
     check_open_nodes,
     check_saturation,
 )
-from compass_core.invariants import check_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +238,7 @@ class TestFromPlacement:
         assert "2 nodes of 8 GPUs" in repr(ClusterState.empty(2))
 
 
-class TestNodeView:
+class TestNodes:
     def test_is_a_sequence(self) -> None:
         state = ClusterState.from_placement([(Job("a", 1, 4), [1])], nodes=3)
         assert len(state.nodes) == 3
@@ -288,8 +287,8 @@ def test_the_smallest_clusters() -> None:
 
 def test_check_sees_an_idle_node_that_is_kept_as_if_in_use() -> None:
     state = ClusterState.from_placement([(Job("a"), [0])], nodes=2)
-    nodes = getattr(state, "_nodes")  # noqa: B009 - the fault is put where no edit would
-    kept = replace(state, _nodes=nodes.set(1, Node.of(8, [])))
+    nodes = replace(state.nodes, in_use=state.nodes.in_use.set(1, Node.of(8, [])))  # where no edit would put it
+    kept = replace(state, nodes=nodes)
     assert kept == state
     with pytest.raises(InvariantViolation, match="holds nothing"):
         kept.check()
@@ -312,10 +311,11 @@ def test_fewer_open_nodes_than_allowed_are_no_violation() -> None:
 )
 def test_an_instance_of_no_such_job(stranger: Instance) -> None:
     """Of an unknown job, of another demand, of a number the job does not have: on a node, or to be placed."""
+    state = ClusterState.empty(1).with_job(Job("a", 2, 2))
     with pytest.raises(InvariantViolation, match="of no such job"):
-        check_node(0, Node.of(8, [stranger]), {"a": Job("a", 2, 2)})
+        replace(state, nodes=state.nodes.replaced({0: Node.of(8, [stranger])})).check()
     with pytest.raises((UnknownJobError, UnknownInstanceError)):
-        ClusterState.empty(1).with_job(Job("a", 2, 2)).add(stranger, 0)
+        state.add(stranger, 0)
 
 
 @pytest.mark.parametrize("counts", [(2, 0), (0, 0), (1, 1)])

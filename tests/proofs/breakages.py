@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from compass_core import ClusterState, Job, MoveReason, NodeKind, NodeOutcome, Outcome, Variant, fail_node
 from compass_core.compact import lowest_empty_node
-from compass_core.fragmentation import closed_form, wcc_need, wcc_supply
+from compass_core.condition import wcc_need, wcc_supply
+from compass_core.fragmentation import closed_form
 from compass_core.index_set import IndexSet
 from compass_core.merging import Division, divisions
 from compass_core.model import NodeShape, shape_of, slot_vacancy, slot_width

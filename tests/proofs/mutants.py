@@ -202,7 +202,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "shape index stale",
         "a node stays in the group it left",
-        (swap("state", "_regrouped", broken.left_in_its_old_group),),
+        (swap("nodes", "_regrouped", broken.left_in_its_old_group),),
     ),
     Mutant("counts stale", "running instances are not counted", (swap("state", "_counted", broken.same_counts),)),
     Mutant(
@@ -224,7 +224,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "WCC strict",
         "the condition asks for more ones than vacancies",
-        (swap("fragmentation", "wcc_holds", broken.strictly),),
+        (swap("condition", "wcc_holds", broken.strictly),),
     ),
     Mutant(
         "no remainder", "the closed form is always 0", (swap("fragmentation", "closed_form", broken.nothing_left_over),)

@@ -20,8 +20,8 @@ from compass_core import (
     depart,
     remove,
 )
+from compass_core.condition import reserved_gpus
 from compass_core.draft import every_move_counts_one
-from compass_core.fragmentation import reserved_gpus
 from proofs import counters
 from proofs.abstract_events import abstract, arrived, departed, removed, settled
 from proofs.abstraction import CAPACITY, DEMANDS, KINDS, Kind, filling, holdings, looks, merging, placing, width_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compass_core.fragmentation import wcc_holds
+from compass_core.condition import wcc_holds
 from compass_core.hierarchy import tier_condition
 from tests.core.hierarchy.naive import saturated_arrangement_exists
 from tests.core.naive import fewest_partial_nodes
