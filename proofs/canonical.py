@@ -17,13 +17,10 @@ from itertools import permutations, product
 from typing import TYPE_CHECKING
 
 from compass_core import ClusterState, Job
-from proofs.laws import GPUS, NodeFacts
+from proofs.laws import GPUS, Contents, NodeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Contents = tuple[tuple[int, ...], ...]
-"""The demands on each node, descending within a node; canonical if the nodes are descending too."""
 
 GANG = "gang"
 """Name of the job whose departure is tried."""

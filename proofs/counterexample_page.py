@@ -11,8 +11,8 @@ from proofs.register import REGISTER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from proofs.canonical import Contents
     from proofs.counterexamples import Frame
+    from proofs.laws import Contents
 
 _HEAD = """\
 # Counterexamples, step by step

@@ -22,7 +22,6 @@ import networkx as nx
 from compass_core import CompassError, Job, Variant, arrive, depart
 from proofs.canonical import (
     GANG,
-    Contents,
     Gang,
     arrangements,
     canonical,
@@ -35,6 +34,7 @@ from proofs.canonical import (
 )
 from proofs.laws import (
     GPUS,
+    Contents,
     broken_by_compass,
     broken_by_exact,
     demand_counts,

@@ -16,7 +16,8 @@ from oracle.optimum.closed_form import fewest_partial_nodes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from proofs.canonical import Contents
+Contents = tuple[tuple[int, ...], ...]
+"""The demands on each node, descending within a node; canonical if the nodes are descending too."""
 
 GPUS = 8
 WIDTHS = {1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 6: 8, 7: 8, 8: 8}

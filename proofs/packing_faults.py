@@ -17,7 +17,7 @@ from proofs.packings import best_packing, counts_of, packings, partial_nodes, wo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from proofs.canonical import Contents
+    from proofs.laws import Contents
 
 
 def fewest_nodes_not_best(demands: tuple[int, ...]) -> Contents | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from proofs.canonical import Contents
+    from proofs.laws import Contents
 
 
 def packings(demands: Sequence[int], *, capacity: int = 8, nodes: int | None = None) -> frozenset[Contents]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from compass_core import Job
-    from proofs.canonical import Contents
     from proofs.events import Event
+    from proofs.laws import Contents
     from proofs.scheduler_protocol import Promise, Scheduler
     from proofs.shrinking import Case
 

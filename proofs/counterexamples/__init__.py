@@ -20,8 +20,8 @@ from proofs.events import Arrival, format_events, parse_events
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from proofs.canonical import Contents
     from proofs.events import Departure
+    from proofs.laws import Contents
 
 FOLDER = Path(__file__).parent
 

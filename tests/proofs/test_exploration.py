@@ -16,7 +16,6 @@ from proofs import canonical as states
 from proofs.bounded import Counts, every_space, recorded, settle, spaces
 from proofs.canonical import (
     GANG,
-    Contents,
     Gang,
     arrangements,
     canonical,
@@ -34,6 +33,8 @@ from proofs.strategies import event_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from proofs.laws import Contents
 
 REPAIRED = [Variant.COMPASS, Variant.EXACT]
 
