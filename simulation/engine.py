@@ -16,10 +16,10 @@ from simulation.demand import GPUS_PER_NODE, fits_idle_cluster
 from simulation.jobs import Trace
 from simulation.metrics import Counters, Head, JobRecord, Level, Meter, ReplayResult, Sample, Span, summarise
 from simulation.options import DEFAULT_OPTIONS, QueueOrder, ReplayOptions
-from simulation.own.checked import checked, is_ours
 from simulation.pauses import NO_PAUSES
 from simulation.queues import FifoQueue, JobQueue, LargestFirstQueue
 from simulation.running import Run, RunningJobs
+from simulation.schedulers.own.checked import checked, is_ours
 from simulation.schedulers.protocol import (
     Cause,
     Left,

@@ -4,95 +4,28 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from compass_core import CompassError
 from oracle.cli.command import Command, Outcome, UsageError
 from oracle.cli.values import positive_number, seconds, whole_number
 from oracle.safe_text import csv_text, json_text
-from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
-from simulation.demand import nodes_for, peak_demand
-from simulation.engine import QueueOrder, ReplayOptions, replay
-from simulation.own.loading import find, is_own
-from simulation.pauses import Pauses
-from simulation.schedulers.registry import ALIASES, NAMES, SCHEDULERS, make_scheduler
+from simulation.cli.options import EXIT_STATUS_HELP, add_trace_arguments, load, trace_lines
+from simulation.cli.replays import ReplayArguments, compare
+from simulation.schedulers.own.loading import find, is_own
+from simulation.schedulers.registry import ALIASES, NAMES, SCHEDULERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.cli.command import Parser
+    from simulation.cli.replays import Comparison
     from simulation.jobs import Trace
     from simulation.metrics import ReplayResult
-    from simulation.schedulers.protocol import Scheduler
 
-_DEFAULT_ETA = 0.9
 # What the paper compares, and what is ours; the textbook rules are there on demand.
 COMPARED = ("compass", "exact", "printed", "sifopt", "gfs", "fgd", "cafgd", "mcg", "fft", "drr")
-
-
-class ReplayArguments(TraceOptions):
-    """The options of `compass-sim run` and `compass-sim compare`."""
-
-    nodes: int | None
-    eta: float | None
-    schedulers: tuple[str, ...]
-    migration_cost: float
-    cost_per_instance: bool
-    queue: Literal["fifo", "backfill", "largest-first"]
-    seed: int
-    drr_policy: Path | None
-    output: Literal["table", "json", "csv"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Replays of one trace on one cluster.
-
-    Attributes
-    ----------
-    results
-        One a scheduler, in the order asked for.
-    peak_demand
-        D, in GPUs.
-    eta
-        η that gave the number of nodes; None where that was given.
-    """
-
-    results: tuple[ReplayResult, ...]
-    peak_demand: int
-    eta: float | None
-
-    @property
-    def nodes(self) -> int:
-        """N."""
-        return self.results[0].nodes
-
-
-def compare(trace: Trace, options: ReplayArguments) -> Comparison:
-    """Return the replays that the options ask for."""
-    eta = options.eta if options.eta is not None or options.nodes is not None else _DEFAULT_ETA
-    nodes = options.nodes if eta is None else nodes_for(trace, eta)
-    assumed = ReplayOptions(
-        pauses=Pauses(seconds=options.migration_cost, per_instance=options.cost_per_instance),
-        queue=QueueOrder.LARGEST_FIRST if options.queue == "largest-first" else QueueOrder.FIFO,
-        backfill=options.queue == "backfill",
-    )
-    # All are made first: weights that cannot be read are said before a long replay, not after it.
-    made = [
-        make_scheduler(name, nodes or 1, trace.jobs, seed=options.seed, drr_policy=options.drr_policy)
-        for name in options.schedulers
-    ]
-    results = tuple(_replayed(trace, scheduler, assumed) for scheduler in made)
-    return Comparison(results=results, peak_demand=peak_demand(trace), eta=eta)
-
-
-def _replayed(trace: Trace, scheduler: Scheduler, assumed: ReplayOptions) -> ReplayResult:
-    from simulation.cli.progress import ReplayProgress  # noqa: PLC0415 - rich is slow to load, and help needs none
-
-    with ReplayProgress(scheduler.name, len(trace)) as progress:
-        return replay(trace, scheduler, assumed, observer=progress).result
 
 
 def _outcome(options: ReplayArguments, *, single: bool) -> Outcome:

@@ -11,7 +11,7 @@ from simulation.demand import nodes_by_share
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from simulation.cli.comparing import Comparison
+    from simulation.cli.replays import Comparison
     from simulation.metrics import ReplayResult
     from simulation.sweep.cells import Row
 

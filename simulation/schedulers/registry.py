@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compass_core import CompassError, Variant
-from simulation.own.loading import is_own, make_own
 from simulation.schedulers.cafgd import CafgdScheduler
 from simulation.schedulers.core_variants import CoreScheduler
 from simulation.schedulers.drr import DrrScheduler
@@ -13,6 +12,7 @@ from simulation.schedulers.drr_policy import LearntPolicy
 from simulation.schedulers.fgd import fgd
 from simulation.schedulers.greedy import GreedyScheduler, RandomNode, best_fit, first_fit, worst_fit
 from simulation.schedulers.mcg import McgScheduler
+from simulation.schedulers.own.loading import is_own, make_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ from compass_core import CompassError
 from simulation.demand import nodes_for, peak_demand
 from simulation.engine import QueueOrder, ReplayOptions, replay
 from simulation.jobs import Trace
-from simulation.own.loading import find, is_own
 from simulation.pauses import Pauses
+from simulation.schedulers.own.loading import find, is_own
 from simulation.schedulers.registry import make_scheduler
 from simulation.traces.selection import DAY_S
 

@@ -12,8 +12,9 @@ import pytest
 
 from oracle.cli.command import Parser
 from oracle.cli.tables import Screen
-from simulation.cli.comparing import RUN, ReplayArguments, compare
+from simulation.cli.comparing import RUN
 from simulation.cli.options import load
+from simulation.cli.replays import ReplayArguments, compare
 from simulation.cli.report import report
 from simulation.schedulers.registry import SCHEDULERS
 from tests.simulation.cli.conftest import HEADER

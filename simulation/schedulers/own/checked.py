@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from simulation.own.book import Book, Clause
+from simulation.schedulers.own.book import Book, Clause
 from simulation.schedulers.protocol import (
     Cause,
     Left,

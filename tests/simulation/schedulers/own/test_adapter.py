@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from compass_core import Job, Variant
 from proofs.conformance import OurScheduler, check_scheduler
 from simulation.engine import replay
-from simulation.own.adapter import OwnScheduler
-from simulation.own.book import Clause, SchedulerError
+from simulation.schedulers.own.adapter import OwnScheduler
+from simulation.schedulers.own.book import Clause, SchedulerError
 from simulation.schedulers.registry import make_scheduler
 from tests.simulation.recording import Recorder, jobs_of, traces
 

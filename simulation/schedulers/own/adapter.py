@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from compass_core import Instance, Job, Migration, MoveReason
-from simulation.own.book import Book, Clause
+from simulation.schedulers.own.book import Book, Clause
 from simulation.schedulers.protocol import LEFT, Answer, Cause, Farewell, Left, Placed, Refused
 
 if TYPE_CHECKING:

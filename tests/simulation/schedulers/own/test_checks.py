@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from compass_core import Instance, Migration, MoveReason
 from simulation.engine import replay
-from simulation.own.book import Book, Clause, SchedulerError
 from simulation.queues import FifoQueue
 from simulation.schedulers.drr import DrrScheduler
 from simulation.schedulers.greedy import GreedyScheduler, best_fit, worst_fit
+from simulation.schedulers.own.book import Book, Clause, SchedulerError
 from simulation.schedulers.protocol import LEFT, Answer, Cause, Farewell, Left, Placed, Refused, Scheduler
 from simulation.schedulers.registry import SCHEDULERS, make_scheduler
 from tests.simulation.recording import jobs_of, traces

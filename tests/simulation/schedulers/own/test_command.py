@@ -18,7 +18,7 @@ from tests.simulation.sweep.processes import ENTER, rows
 from tests.simulation.sweep.small import as_csv, made_up
 
 COMMAND = [sys.executable, "-c", ENTER]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SHELL = shutil.which("sh") or ""
 JOBS = made_up(60, seed=4, days=2)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from compass_core import CompassError
-from simulation.own.adapter import OwnScheduler
-from simulation.own.book import raised
-from simulation.own.checked import checked
+from simulation.schedulers.own.adapter import OwnScheduler
+from simulation.schedulers.own.book import raised
+from simulation.schedulers.own.checked import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
