@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from compass_core.model import Instance, NodeShape
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Nodes(Sequence[Node]):
-    """The nodes by index, offline ones as idle nodes. An edit returns a successor in O(log N)."""
+    """The nodes by index, offline ones as idle nodes. Compared by value; an edit returns a successor in O(log N)."""
 
     # Each field says what holds of it, and how the edits keep that; `check` recomputes by_shape from the nodes.
 

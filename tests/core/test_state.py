@@ -250,6 +250,13 @@ class TestNodes:
             with pytest.raises(IndexError, match=f"below 3, got {outside}"):
                 _ = state.nodes[outside]
 
+    def test_is_compared_by_value(self) -> None:
+        idle, job = ClusterState.empty(2), Job("a", 1, 4)
+        placed = idle.with_job(job).add(job.instance(0), 0)
+        assert placed.nodes != idle.nodes
+        assert placed.without_job("a").nodes == idle.nodes
+        assert hash(placed.without_job("a").nodes) == hash(idle.nodes)
+
 
 class TestInvariants:
     """The named checks fail exactly where their clause does."""
