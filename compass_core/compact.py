@@ -1,4 +1,4 @@
-"""Compact: restore saturation, then merge nodes two at a time until no pair is left to merge (theory §3).
+"""Compact: restore saturation, then merge nodes two at a time until no pair is left to merge (theory §3.1).
 
 EXACT merges open nodes, COMPASS open nodes of one class, and mixed nodes with any other. Every merge lowers the number
 of mixed nodes or of open ones, so an event costs a number of merges that is bounded by the nodes it opened, whatever N

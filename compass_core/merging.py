@@ -1,4 +1,4 @@
-"""How two nodes are brought in order: the divisions of their instances that leave less disorder (theory §3).
+"""How two nodes are brought in order: the divisions of their instances that leave less disorder (theory §3.1).
 
 Sizes 1, 2, 4, ..., G divide one another, so any multiset of blocks of total at least G has a part of exactly G: two
 open nodes can always be re-divided so that one becomes empty or full, and two nodes with slots and ones on each so that

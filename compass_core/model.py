@@ -63,7 +63,7 @@ class Instance:
 def slot_width(gpus: int, capacity: int) -> int:
     """Return w*(g): the GPUs that the slot of an anchor of demand `gpus` reserves.
 
-    The least power of two that is at least the demand, and at most the node (theory §1). A 1-GPU instance anchors
+    The least power of two that is at least the demand, and at most the node (theory §1.1). A 1-GPU instance anchors
     no slot; its width is 1, the room it takes when it stands outside one.
     """
     return min(1 << (gpus - 1).bit_length(), capacity)

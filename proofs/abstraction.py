@@ -33,7 +33,7 @@ DEMANDS = range(1, CAPACITY + 1)
 
 
 def width_of(demand: int) -> int:
-    """Return w*(g) for g of 2 GPUs or more (theory §1)."""
+    """Return w*(g) for g of 2 GPUs or more (theory §1.1)."""
     return next(width for width in MOST_VACANCIES if width >= demand)
 
 

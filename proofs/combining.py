@@ -2,8 +2,8 @@
 
 Three stages. *Combining* completes instances to blocks by a list of combinations in order of priority.
 *Best-Fit-Decreasing* packs the blocks and friendly instances by size: 8, 4, 2, 1. *Residual*: the unfriendly instances
-that found no partner, U, are put on top by an integer program (`oracle.residual`). The first two stages never look
-back, and nodes they have filled stay as they are: that is where optimality is lost (theory P10).
+that found no partner, U, are put on top by an integer program (`proofs.residual`). The first two stages never look
+back, and nodes they have filled stay as they are: that is where optimality is lost (claim P10).
 
 The public copy leaves the list of combinations, the size that ``|U|`` means, what happens when it is on the wrong side
 of δ, and what the integer program may touch to inference. ``docs/paper-procedure.md`` says what is published and what
@@ -45,7 +45,7 @@ class Reading(Enum):
 
     BLOCKS = (*_COMPLEMENTS, (5, 1, 1, 1), (3, 1))
     """Each unfriendly instance is completed to a block of its own slot width w*: a 3 with a 1 to a 4. All that is left
-    of one kind is then a block size or in U. The reading for which theory P10 is stated, and the default."""
+    of one kind is then a block size or in U. The reading for which claim P10 is stated, and the default."""
 
     EIGHTS = (
         *_COMPLEMENTS,
@@ -63,7 +63,7 @@ class Reading(Enum):
 
 
 class Threshold(Enum):
-    """For which sizes of U the integer program is used: the paper has the inequality both ways (theory P11)."""
+    """For which sizes of U the integer program is used: the paper has the inequality both ways (claim P11)."""
 
     AT_MOST = "|U| <= delta"
     AT_LEAST = "delta <= |U|"

@@ -1,4 +1,4 @@
-"""Classes of demands: what fills vacancies, what tiles a node, and what leaves a vacancy (theory, Section 1)."""
+"""Classes of demands: what fills vacancies, what tiles a node, and what leaves a vacancy (theory §1)."""
 
 from __future__ import annotations
 

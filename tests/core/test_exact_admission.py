@@ -22,7 +22,7 @@ def contents(state: ClusterState) -> list[tuple[int, ...]]:
 
 
 class TestExactAdmission:
-    """Theory §3: what Place has to do when no node has room as things lie."""
+    """Theory §3.2: what Place has to do when no node has room as things lie."""
 
     def test_a_filler_already_on_the_node(self) -> None:
         """N = 1 with {4} and a one: a job of 3 finds its filler there."""

@@ -60,7 +60,7 @@ class TestShape:
             assert (shape.kind is NodeKind.MIXED) == (shape.ones > 0 and shape.kind is not NodeKind.POOL)
 
     def test_number_of_shapes(self) -> None:
-        # Partitions of 0..8 count 1+1+2+3+5+7+11+15+22 = 67; theory §4: 66 non-empty patterns, 22 of them full.
+        # Partitions of 0..8 count 1+1+2+3+5+7+11+15+22 = 67 (theory §3.1); those of 8 are the full nodes.
         shapes = [shape_of(8, demands) for demands in every_multiset(8)]
         assert len(set(shapes)) == 67
         assert sum(shape.used == 8 for shape in shapes) == 22

@@ -78,7 +78,7 @@ class TestVerdicts:
         assert_carried_out(cluster, answer, (2, 2))
 
     def test_one_move_although_no_partial_node_is_avoidable(self) -> None:
-        cluster = world([3], [4, 2])  # theory §4
+        cluster = world([3], [4, 2])  # theory §4.5
         answer = admit(cluster.snapshot(), instances=1, gpus=6)
         assert (answer.verdict, answer.migrations, answer.status) == (Verdict.FITS_AFTER, 1, Status.OPTIMAL)
         assert answer.reason == "0 of 1 instances fit in pool a as it is, it does after 1 move"

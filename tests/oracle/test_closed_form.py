@@ -114,7 +114,7 @@ def awkward(rng: random.Random, most: int) -> Counts:
 
 
 class TestValue:
-    """Theory §4: Φ* of every workload on 8-GPU nodes; C9: with the fewest nodes in use at once."""
+    """Theory §4.2: Φ* of every workload on 8-GPU nodes; C9: with the fewest nodes in use at once."""
 
     def test_every_small_workload(self, small: Optima) -> None:
         assert len(small) == 73_056
@@ -170,8 +170,8 @@ class TestValue:
     @pytest.mark.parametrize(
         ("demands", "expected"),
         [
-            ((4, 4, 3, 3), 1),  # theory P9: the packing {4,3},{4,3} has as few nodes, but two partial ones
-            ((2, 2, 2, 2, 3, 3, 3, 3), 1),  # theory P10: combining and Best-Fit-Decreasing leave two
+            ((4, 4, 3, 3), 1),  # claim P9: the packing {4,3},{4,3} has as few nodes, but two partial ones
+            ((2, 2, 2, 2, 3, 3, 3, 3), 1),  # claim P10: combining and Best-Fit-Decreasing leave two
             ((5, 2), 1),  # a 5 without partner is a partial node, but no wall: it takes a 2
             ((3, 2, 2, 2), 2),
         ],

@@ -181,10 +181,10 @@ class TestUniformCluster:
             ((9,), 1),
             ((0, 0, 5), 3),  # two on a node, never full
             ((0, 0, 0, 0, 0, 0, 8), 8),  # kueue#6214: eight 7-GPU instances
-            ((0, 0, 2, 2), 1),  # theory P9: {4,4},{3,3}, not {4,3},{4,3}
+            ((0, 0, 2, 2), 1),  # claim P9: {4,4},{3,3}, not {4,3},{4,3}
             ((0, 4, 0, 4), 0),
-            ((0, 0, 4, 0, 0, 0, 0, 0), 2),  # theory P10 without its twos
-            ((0, 4, 4), 1),  # theory P10: {3,3,2} leaves 3, 3, 2, 2, 2 of which 8 fill a node again
+            ((0, 0, 4, 0, 0, 0, 0, 0), 2),  # claim P10 without its twos
+            ((0, 4, 4), 1),  # claim P10: {3,3,2} leaves 3, 3, 2, 2, 2 of which 8 fill a node again
         ],
     )
     def test_known_values(self, counts: tuple[int, ...], expected: int) -> None:

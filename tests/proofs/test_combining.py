@@ -131,7 +131,7 @@ class TestCombining:
 
 
 class TestOptimality:
-    """Where the procedure is optimal and where it is not (theory P10)."""
+    """Where the procedure is optimal and where it is not (claim P10)."""
 
     @by_reading
     @pytest.mark.parametrize("total", [24, pytest.param(40, marks=pytest.mark.slow)])
@@ -183,7 +183,7 @@ class TestOptimality:
 
 
 class TestDelta:
-    """Theory P11: |U| ≤ δ in one place, δ ≤ |U| in another. Both can be asked for."""
+    """Claim P11: |U| ≤ δ in one place, δ ≤ |U| in another. Both can be asked for."""
 
     UNFRIENDLY = (0, 1, 3)
 
