@@ -56,3 +56,11 @@ def test_ci_runs_the_one_script_on_every_python() -> None:
 def test_every_package_is_typed() -> None:
     for package in ("compass_core", "oracle", "proofs", "simulation"):
         assert (ROOT / package / "py.typed").exists()
+
+
+def test_issue_templates_say_what_they_are_for() -> None:
+    templates = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+    assert templates
+    for path in templates:
+        head = yaml.safe_load(_text(str(path)).split("---\n")[1])
+        assert head.keys() == {"name", "about"}

@@ -14,7 +14,8 @@ PACKAGES = ("compass_core", "oracle", "proofs", "simulation")
 FOLDERS = (*PACKAGES, "tests", "docs", "examples", "benchmarks", "requirements", ".ci", ".github")
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "RELEASING.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
 ]
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)]

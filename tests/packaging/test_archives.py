@@ -77,7 +77,8 @@ class TestSdist:
         with tarfile.open(built.sdist) as archive:
             tops = {Path(name).parts[1] for name in archive.getnames() if len(Path(name).parts) > 1}
         folders = {*PACKAGES, "tests", "docs", "examples", "benchmarks", "requirements"}
-        files = {"README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "RELEASING.md", "LICENSE", "Makefile"}
+        pages = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"}
+        files = pages | {"CITATION.cff", "LICENSE", "Makefile"}
         assert tops == folders | files | {"pyproject.toml", "PKG-INFO", ".gitignore"}
 
     def test_nothing_git_ignores_is_in_it(self, built: Built) -> None:
