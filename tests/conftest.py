@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# A small profile for every change, a large one for the night (`make test-full`). Tests carry no timings, so there
-# is no deadline; derandomised on every change, so that a red test is red for everybody.
+# A tiny profile while you work (`make quick`), a small one for every change, a large one for the night (`make
+# test-full`). Tests carry no timings, so there is no deadline; but for the night they are derandomised, so that a red
+# test is red for everybody.
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("COMPASS_HYPOTHESIS_PROFILE", "default"))

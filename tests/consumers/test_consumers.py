@@ -41,6 +41,7 @@ IDLE = {"", "reportUnusedExpression", "reportUnknownMemberType", "reportUnusedCa
 """What pyright says besides of a line whose value nobody uses."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 @pytest.mark.parametrize(
     "table", [pytest.param(CORE, id="core"), pytest.param(REST, id="rest", marks=pytest.mark.slow)]
@@ -50,6 +51,7 @@ def test_every_use_is_judged_as_expected(consumer: Consumer, table: Table, check
     check(table, consumer.mypy(text) if checker == "mypy" else consumer.pyright(text), checker)
 
 
+@pytest.mark.long
 def test_the_project_is_imported_from_the_wheel(consumer: Consumer) -> None:
     code = """
 import compass_core, oracle, proofs, simulation

@@ -142,6 +142,7 @@ def _judge(kind: str, count: int, *, most: int | None) -> Counter[How]:
 KINDS = ("hierarchical", *MAKERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_derived_is_refused_and_what_is_named_is_named(kind: str) -> None:
     assert _judge(kind, 3, most=60)[How.DERIVED] > 20

@@ -38,6 +38,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.long
 def test_the_site_is_made_without_a_warning_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
     done = subprocess.run([*command, str(DOCS), str(tmp_path / "site")], capture_output=True, text=True, check=False)

@@ -88,6 +88,7 @@ def statuses(folder: Path, snapshot: str, max_sif: str) -> Iterator[tuple[str, i
 class TestWorkflow:
     """What a run comes to."""
 
+    @pytest.mark.long
     def test_a_fragmented_cluster_fails_in_the_last_step(self, tmp_path: Path) -> None:
         done = list(statuses(tmp_path, str(SNAPSHOTS / "native.json"), "0.55"))
         assert [status for _, status, _ in done] == [0, 0, 0, 0, 1]
@@ -102,6 +103,7 @@ class TestWorkflow:
         assert summary.count("```") == 4
         assert not (tmp_path / "kubeconfig").exists()
 
+    @pytest.mark.long
     def test_a_cluster_within_the_limit_passes(self, tmp_path: Path) -> None:
         done = list(statuses(tmp_path, str(SNAPSHOTS / "kubernetes.json"), "0.75"))
         assert [status for _, status, _ in done] == [0] * 5

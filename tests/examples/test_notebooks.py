@@ -60,6 +60,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [

@@ -51,6 +51,7 @@ def test_there_are_five_and_they_are_short() -> None:
         assert len(script.read_text(encoding="utf-8").splitlines()) <= 60, script.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_it_prints_what_its_docstring_shows(script: Path, tmp_path: Path) -> None:
     words, lines = shown(script)
@@ -60,6 +61,7 @@ def test_it_prints_what_its_docstring_shows(script: Path, tmp_path: Path) -> Non
     assert list(map(settled, result.stdout.splitlines())) == list(map(settled, lines))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["drain_a_node", "plan_around_protected_jobs", "replay_and_plot"])
 def test_without_arguments_it_says_how_it_is_used(name: str, tmp_path: Path) -> None:
     result = run(tmp_path, f"examples/{name}.py")
@@ -105,6 +107,7 @@ def test_protected_jobs_do_not_move(tmp_path: Path) -> None:
     assert not [name for name in moved if name.startswith("sweep:")]
 
 
+@pytest.mark.long
 def test_the_replay_draws_its_picture_and_ranks_the_schedulers(tmp_path: Path) -> None:
     result = run(tmp_path, "examples/replay_and_plot.py", "avoidable.svg")
     averages = [float(value) for value in re.findall(r": ([\d.]+) avoidable", result.stdout)]

@@ -87,6 +87,7 @@ def assert_agrees(cluster: brute_force.Cluster) -> None:
 class TestAgainstExhaustiveSearch:
     """Both optima, and the most empty nodes among their packings, are those of trying every placement."""
 
+    @pytest.mark.long
     def test_500_small_clusters(self) -> None:
         for cluster in clusters(500, seed=1):
             assert_agrees(cluster)
@@ -120,6 +121,7 @@ def without_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestEveryStageIsExact:
     """What one stage of the search does not settle, the next ones settle to the same value."""
 
+    @pytest.mark.long
     def test_same_optima_with_a_tool_missing(self, handicap: str) -> None:
         for cluster in clusters(60, seed=3):
             pools = [constrained_problem(contents) for contents in snapshot_of(cluster).contents.values()]

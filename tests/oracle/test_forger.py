@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.oracle.forger.forging import Profile
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("profile", "seed"),
@@ -36,6 +37,7 @@ def test_nothing_false_passes_and_nothing_true_fails(kind: str, profile: Profile
     assert (tally.passed, tally.failing, tally.faults) == ([], [], []), report(tallies)
 
 
+@pytest.mark.long
 def test_what_the_library_says_is_true() -> None:
     """The judge holds no document of ours false: so what it does hold false was made so."""
     for kind in KINDS:
@@ -47,6 +49,7 @@ def test_what_the_library_says_is_true() -> None:
 _EVIDENCE = re.compile(r"certificate\.(frontier|pools$|pools\[\]\.(pool$|most|moves))")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("subject", sorted({kind.split()[0] for kind in KINDS}))
 def test_every_statement_is_lied_about(subject: str) -> None:
     """Every key of every document is another in some false one: by itself, or together with what follows from it."""

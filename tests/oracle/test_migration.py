@@ -104,6 +104,7 @@ def assert_agrees(placed: PlacedProblem, costs: Costs) -> None:
 class TestAgainstEveryPlacement:
     """Φ* and the fewest migrations for every limit are those of trying every placement."""
 
+    @pytest.mark.long
     def test_300_small_clusters(self) -> None:
         for placed, costs in small_pools(300, seed=1):
             assert_agrees(placed, costs)
@@ -118,6 +119,7 @@ class TestAgainstEveryPlacement:
 class TestLargerClusters:
     """Where placements are too many to try, a plain program with every column finds the same number."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize("demands", DEMANDS)
     @pytest.mark.parametrize("nodes", [9, pytest.param(20, marks=pytest.mark.slow)])
     def test_plain_program(self, demands: str, nodes: int) -> None:
@@ -168,6 +170,7 @@ def test_every_collected_case_has_the_expected_migrations(real_data: Path) -> No
 class TestFrontier:
     """One point a limit, from today's partial nodes to Φ*; each has a plan that does what it says."""
 
+    @pytest.mark.long
     def test_migrations_never_fall_as_fewer_partial_nodes_are_allowed(self) -> None:
         for seed in range(10):
             migrations = [point.migrations for point in frontier(uniform_pool(80, "uniform", seed)).points]
@@ -179,6 +182,7 @@ class TestFrontier:
         steps = [[former - latter for former, latter in pairwise(found)] for found in costs]
         assert any(former < latter for step in steps for former, latter in pairwise(step))
 
+    @pytest.mark.long
     def test_the_plans_behind_the_points(self) -> None:
         placed = uniform_pool(120, "awkward", seed=4)
         plans = list(plans_along(placed))
@@ -306,6 +310,7 @@ class TestEveryStageIsExact:
         with pytest.raises(SolverError, match="none"):
             fewest_migrations(uniform_pool(40, "uniform", seed=1))
 
+    @pytest.mark.long
     def test_weights_alone_prove_most_and_trees_the_rest(self) -> None:
         arguments = [fewest_migrations(placed).certificate.argument for placed, _ in small_pools(600, seed=6)]
         kinds = Counter(map(type, arguments))

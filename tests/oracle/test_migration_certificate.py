@@ -174,6 +174,7 @@ def corruptions() -> dict[str, Callable[[MigrationCertificate], MigrationCertifi
 class TestCertificates:
     """What is right is accepted; whatever is changed in it is found."""
 
+    @pytest.mark.long
     def test_right_ones_hold(self, certificates: list[MigrationCertificate]) -> None:
         for certificate in certificates:
             certificate.verify()
@@ -185,6 +186,7 @@ class TestCertificates:
             assert read == certificate
             assert read.holds()
 
+    @pytest.mark.long
     @pytest.mark.parametrize("name", corruptions())
     def test_corrupted_ones_are_refused(self, certificates: list[MigrationCertificate], name: str) -> None:
         for certificate in certificates:

@@ -271,6 +271,7 @@ def assert_stops_are_late(snapshot: Snapshot, order: MoveOrder) -> None:
 class TestAgainstEveryOrder:
     """Orders are valid; rules of thumb miss the fewest stops, or an order within a limit, now and then."""
 
+    @pytest.mark.long
     def test_few_stops(self) -> None:
         more, missed = check_orders(seed=1, count=300, most_moves=5)
         assert more + missed <= 9

@@ -110,6 +110,7 @@ class TestFewJobs:
         replay(snapshot, one.moves, one.stops, max_per_job_at_once=1)
         holds(one, snapshot)
 
+    @pytest.mark.long
     def test_the_limit_is_kept_on_crowded_nodes(self) -> None:
         rng = random.Random(1)
         fewer = 0
@@ -177,6 +178,7 @@ def test_limits_against_every_placement(seed: int) -> None:
         holds(found, cluster.snapshot)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["checkpoint", "live"])
 def test_bounds_on_jobs_against_every_placement(mode: str) -> None:
     rng = random.Random(11)

@@ -149,6 +149,7 @@ class TestLive:
         holds(found, snapshot)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_small_clusters(seed: int) -> None:
     for cluster in clusters(15, seed):

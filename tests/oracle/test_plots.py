@@ -288,6 +288,7 @@ class TestLegible:
         [f"WWWWMMMM-{k}-" + "europe-west4-" * (k % 6) + "WWWWMMMM" for k in range(40)],
     )
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "name", ["n{}", "gke-production-europe-west4-pool-{}-WMWMWMWM", "日本の節点の長い名前です{}"]
     )
@@ -334,6 +335,7 @@ class TestLegible:
 
 
 class TestManyNodes:
+    @pytest.mark.long
     @pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
     @pytest.mark.parametrize("capacities", [(8,), (1, 4, 8, 16, 72)])
     @pytest.mark.parametrize("nodes", [64, 65, 1000])

@@ -363,6 +363,7 @@ def _judge(kind: str, worlds: int, seed: int, *, most: int | None) -> tuple[int,
     return refused, passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MAKERS)
 def test_what_passes_after_a_change_is_true(kind: str) -> None:
     refused, passed = _judge(kind, 4, 2, most=25)

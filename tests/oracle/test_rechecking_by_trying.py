@@ -66,6 +66,7 @@ def test_moves_that_make_room(seed: int) -> None:
                 assert checked.takes(least)
 
 
+@pytest.mark.long
 def test_weights_never_prove_too_much() -> None:
     """Whatever the weights are, what they prove of the moves, and of what fits at most, is true."""
     rng = random.Random(7)

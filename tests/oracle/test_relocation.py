@@ -171,6 +171,7 @@ def assert_best(cluster: Small, limits: Limits) -> None:
 class TestAgainstEveryPlacement:
     """Partial nodes, then migrations, then the weight of the jobs, then GPUs: as by trying every placement."""
 
+    @pytest.mark.long
     def test_200_small_clusters(self) -> None:
         for cluster, limits in cases(200, seed=1):
             assert_best(cluster, limits)
@@ -218,6 +219,7 @@ class TestTooLargeForExactChoice:
 class TestLargerClusters:
     """Plans of some hundred nodes can be carried out, disturb few jobs, and come out the same every time."""
 
+    @pytest.mark.long
     def test_plans_are_replayed(self) -> None:
         for seed in range(4):
             snapshot = random_snapshot(120, seed, pools=1 + seed % 2)
@@ -252,6 +254,7 @@ class TestLargerClusters:
         assert not {move.job for move in held.relocations} & set(jobs)
         replayed(snapshot, held.relocations, tuple(jobs))
 
+    @pytest.mark.long
     def test_heavy_jobs_stay_if_others_can_move_instead(self) -> None:
         snapshot = random_snapshot(100, seed=7)
         light = plan_relocations(snapshot)

@@ -55,6 +55,7 @@ def played(look: Look, rng: random.Random, count: int) -> tuple[int, int]:
     return states, looks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
 def test_nothing_that_a_plan_stops_is_lost(look: Look) -> None:
     states, looks = played(look, random.Random(11), 12)

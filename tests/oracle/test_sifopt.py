@@ -128,6 +128,7 @@ class TestLongRuns:
             if number % 10 == 0:
                 ledger.check(outcome.state)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("demands", DEMANDS)
     def test_each_event_is_proved_by_the_transport_model(self, demands: str) -> None:
         tried = 0

@@ -96,6 +96,7 @@ class TestSdist:
             pytest.skip("this tree is no checkout of git")
         assert asked.stdout == ""
 
+    @pytest.mark.long
     def test_the_wheel_built_from_it_is_the_same_to_the_byte(self, built: Built, tmp_path: Path) -> None:
         with tarfile.open(built.sdist) as archive:
             archive.extractall(tmp_path, filter="data")

@@ -46,6 +46,7 @@ def readme_code() -> str:
 class TestWhatWorks:
     """`compass_core`, `oracle` and `sifopt` need no extra."""
 
+    @pytest.mark.long
     def test_every_module_of_the_core_and_the_oracle_is_imported(self, base: Environment) -> None:
         result = base.run("python", "-W", "error", "-c", IMPORT_ALL)
         assert result.stderr == ""
@@ -62,6 +63,7 @@ class TestWhatWorks:
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.splitlines()[-1] == "2"
 
+    @pytest.mark.long
     @pytest.mark.parametrize("command", ["measure", "plan", "admit", "convert"])
     def test_sifopt(self, base: Environment, example_tree: Path, command: str) -> None:
         assert example_tree.is_dir()
@@ -78,6 +80,7 @@ class TestWhatWorks:
 class TestWhatTheRestSays:
     """One line on standard error that can be pasted, and status 2."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("words", "module", "extra"),
         [

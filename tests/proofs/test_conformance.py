@@ -31,6 +31,7 @@ class TestThePage:
         assert "FAILED" in self.EXAMPLES[0][1]
         assert "passed" in self.EXAMPLES[1][1]
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("code", "output"), EXAMPLES, ids=["best-fit", "EXACT"])
     def test_the_output_is_that_of_the_code(self, code: str, output: str) -> None:
         result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
@@ -38,6 +39,7 @@ class TestThePage:
 
 
 class TestWithoutTheExtra:
+    @pytest.mark.long
     @pytest.mark.parametrize("absent", ["hypothesis", "z3", "networkx", "numpy"])
     def test_the_kit_runs(self, absent: str) -> None:
         code = (

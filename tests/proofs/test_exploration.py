@@ -148,6 +148,7 @@ class TestFullNodes:
             results.add((out.admitted, tuple(after)))
         assert len(results) == 1
 
+    @pytest.mark.long
     @pytest.mark.parametrize("variant", REPAIRED)
     @pytest.mark.parametrize("nodes", [2, pytest.param(3, marks=pytest.mark.slow)])
     def test_every_order_reaches_the_same(self, monkeypatch: pytest.MonkeyPatch, variant: Variant, nodes: int) -> None:

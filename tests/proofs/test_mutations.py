@@ -29,6 +29,7 @@ def test_the_sound_operators_pass(check: Callable[[], None]) -> None:
     check()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("sound_afterwards")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_each_mutant_is_caught(

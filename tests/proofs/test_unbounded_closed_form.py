@@ -126,6 +126,7 @@ class TestBroken:
         shares = (*SHARES[:1], (0, 0, 4, 4, 5, 8, 8, 8), *SHARES[2:])
         assert refuted(lower_bounds(nodes=lambda counts: fewest_nodes(counts, shares)), "saves no node")
 
+    @pytest.mark.long
     @pytest.mark.parametrize("left_out", range(len(SHARES)))
     def test_nodes_with_a_share_left_out(self, left_out: int) -> None:
         shares = (*SHARES[:left_out], *SHARES[left_out + 1 :])

@@ -232,6 +232,7 @@ def test_fft_re_places_with_the_fewest_moves(
     compare(fast, recorder, slow)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wait", [True, False])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_cafgd_beyond_its_first_arrivals(seed: int, *, wait: bool) -> None:

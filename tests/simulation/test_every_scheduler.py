@@ -99,6 +99,7 @@ class TestConservation:
         if name != "mcg":  # which has an order of its own
             assert auditor.order == sorted(auditor.order)
 
+    @pytest.mark.long
     def test_every_job_runs_its_duration_plus_pauses(self, name: str, seed: int) -> None:
         done = replayed(name, seed)
         durations = {job.name: job.duration_s for job in trace(seed)}
@@ -108,6 +109,7 @@ class TestConservation:
             assert record.paused_s % PAUSE_S == 0
             assert record.start_s >= record.submit_s
 
+    @pytest.mark.long
     def test_gpu_seconds_add_up(self, name: str, seed: int) -> None:
         result = replayed(name, seed).result
         worked = sum(job.total_gpus * job.duration_s for job in trace(seed))
@@ -115,6 +117,7 @@ class TestConservation:
         assert result.paused_s == PAUSE_S * result.pauses
         assert result.pauses <= result.migrations
 
+    @pytest.mark.long
     def test_the_series_adds_up_to_the_averages(self, name: str, seed: int) -> None:
         done = replayed(name, seed)
         spans = [later.time_s - sample.time_s for sample, later in zip(done.series, done.series[1:], strict=False)]
@@ -122,6 +125,7 @@ class TestConservation:
         assert avoidable / (NODES * done.result.span_s) == close(done.result.afr)
         assert min(s.avoidable_partial_nodes for s in done.series) >= 0
 
+    @pytest.mark.long
     def test_the_same_again_is_the_same(self, name: str, seed: int) -> None:
         assert replayed(name, seed) == replayed(name, seed)
 

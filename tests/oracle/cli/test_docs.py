@@ -22,6 +22,7 @@ def compare(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_transcripts_are_what_the_commands_print(page: Path) -> None:
     done = compare(page)

@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def clean(text: str) -> bool:
     return all(line.isprintable() for line in text.split("\n"))
 
 
+@pytest.mark.long
 @given(NAMES, NAMES, NAMES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 def test_every_form_of_output(tmp_path: Path, sifopt: Sifopt, node: str, pool: str, job: str) -> None:

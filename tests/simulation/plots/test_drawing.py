@@ -36,6 +36,7 @@ LINES = Lines(
 FLAT = Lines(title="flat", x_label="day", lines=[Line(name="gfs", xs=[0, 1], ys=[3, 3])], steps=True, markers=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rows",
     [[[BARS, EMPTY_BARS]], [[STACK]], [[LINES], [FLAT]], [[STACK], [BARS, BARS, LINES]]],
@@ -104,6 +105,7 @@ def stack(parts: int, *, even: bool) -> Stack:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rows",
     [

@@ -71,6 +71,7 @@ def test_a_local_cluster_goes_on_where_processes_stopped(tmp_path: Path) -> None
     assert rows(result.stdout) == rows(run(trace, tmp_path / "whole", "--processes", "1").stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere:1:2"])
 def test_no_scheduler(tmp_path: Path, address: str) -> None:
     program = f"import simulation.sweep.distributed as d; d._PATIENCE_S = 1; {ENTER}"
@@ -87,6 +88,7 @@ def test_no_scheduler(tmp_path: Path, address: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_scheduler_without_workers(tmp_path: Path) -> None:
     program = f"import simulation.sweep.distributed as d; d._PATIENCE_S = 2; {ENTER}"
     trace = write_trace(tmp_path)

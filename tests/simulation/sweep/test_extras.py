@@ -46,6 +46,7 @@ def test_each_stands_behind_one_wall() -> None:
     assert found == {**WALLS, "dask": set()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "extra", "arguments"),
     [
@@ -71,6 +72,7 @@ def test_a_missing_one_is_one_line(tmp_path: Path, module: str, extra: str, argu
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_progress_is_for_terminals(tmp_path: Path) -> None:
     """A terminal sees cells counted; a pipe sees nothing."""
     (tmp_path / "trace.csv").write_text(as_csv(made_up(20, seed=1)))

@@ -139,6 +139,7 @@ def test_in_run(folder: Path) -> None:
     assert "mine:BestFit" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [("--processes", "1"), ("--processes", "2"), ("--processes", "2", "--dask", "local")])
 def test_in_a_sweep(folder: Path, how: tuple[str, ...]) -> None:
     if "--dask" in how:
@@ -189,6 +190,7 @@ def test_a_worker_with_another_version_is_refused(folder: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "seen"),
     [
@@ -223,6 +225,7 @@ def test_bad_names_and_bad_schedulers_in_one_line(folder: Path, name: str, seen:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [("run",), ("sweep", "--out", "out", "--processes", "2", "--eta", ".8,1")])
 @pytest.mark.parametrize(
     ("name", "seen"),
@@ -235,6 +238,7 @@ def test_so_in_the_other_commands(folder: Path, command: tuple[str, ...], name: 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not SHELL, reason="the commands are for a shell")
 def test_the_commands_of_the_page_run_as_they_stand(tmp_path: Path) -> None:
     """What they print has the lines of the page; figures hang on the version of NumPy and on the machine."""
