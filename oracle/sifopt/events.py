@@ -10,16 +10,15 @@ As with `compass_core.scheduler`, nothing is mutated: an event returns a new sta
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_core.errors import PlacementError
 from compass_core.refusal import Refusal
 from compass_core.steps import Migration, MoveReason, Placement
-from oracle.sifopt.few_moves import OutOfStepsError, with_few_moves
-from oracle.sifopt.rearrangement import inherent, inherent_partial_nodes, real_changes, rearrange
-from oracle.sifopt.rearranging import carry_out
+from oracle.sifopt.carrying_out import carry_out
+from oracle.sifopt.few_moves import with_few_moves
+from oracle.sifopt.many_moves import inherent, inherent_partial_nodes, with_many_moves
 from oracle.sifopt.unmoved import place_unmoved
 
 if TYPE_CHECKING:
@@ -27,10 +26,7 @@ if TYPE_CHECKING:
 
     from compass_core.model import Instance, Job
     from compass_core.state import ClusterState
-    from oracle.optimum.certificate import Certificate
     from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.sifopt.few_moves import NodeChange
-    from oracle.snapshots.model import Pattern
 
 # Migrations up to which all are tried before a solver is asked. Four take longer to try than to solve for.
 MAX_TRIED_MOVES = 3
@@ -90,15 +86,17 @@ def arrive(state: ClusterState, job: Job) -> SifOptOutcome:
         A solver returned nonsense.
     """
     known = state.with_job(job)
-    counts = _more(state.counts, job)
+    new = job.all_instances()
+    counts = tuple(n + job.instances * (gpus == job.gpus) for gpus, n in enumerate(state.counts, start=1))
     fewest = None
     if job.total_gpus <= state.free_gpus:
         fewest = inherent_partial_nodes(counts, state.node_count, state.capacity)
     if fewest is not None:
         where = place_unmoved(state, job.gpus, job.instances, fewest - state.partial_nodes)
         if where is not None:
-            return _placed(known, job.all_instances(), [index for index, count in where.items() for _ in range(count)])
-        found = _rearranged(known, counts, MoveReason.EXCHANGE, new=job.all_instances())
+            places = (index for index, count in where.items() for _ in range(count))
+            return _outcome(known, placements=tuple(map(Placement, new, places)))
+        found = _rearranged(known, counts, MoveReason.EXCHANGE, new=new)
         if found is not None:
             return found
     return SifOptOutcome(state=state, admitted=False, reason=Refusal.of(state, job))
@@ -155,7 +153,7 @@ def prove(before: ClusterState, outcome: SifOptOutcome) -> MigrationCertificate:
     best = inherent(after.counts, after.node_count, after.capacity)
     if best is None or not outcome.admitted:
         raise ValueError("the event was refused")
-    return _searched(before, [placement.instance for placement in outcome.placements], None, best)
+    return with_many_moves(before, tuple(placement.instance.gpus for placement in outcome.placements), None, best)
 
 
 def fail_node(state: ClusterState, index: int) -> SifOptOutcome:
@@ -203,8 +201,7 @@ def add_node(state: ClusterState) -> SifOptOutcome:
     SolverError
         A solver returned nonsense.
     """
-    larger, _ = state.with_node()
-    return settle(larger)
+    return settle(state.with_node()[0])
 
 
 def return_node(state: ClusterState, index: int) -> SifOptOutcome:
@@ -220,11 +217,6 @@ def return_node(state: ClusterState, index: int) -> SifOptOutcome:
     return settle(state.with_node_online(index))
 
 
-def _placed(known: ClusterState, new: Sequence[Instance], places: Sequence[int]) -> SifOptOutcome:
-    placements = tuple(Placement(instance, index) for instance, index in zip(new, places, strict=True))
-    return SifOptOutcome(state=_with_placed(known, placements), placements=placements)
-
-
 def _rearranged(
     state: ClusterState,
     counts: tuple[int, ...],
@@ -237,65 +229,41 @@ def _rearranged(
     best = inherent(counts, state.node_count - (drained is not None), state.capacity)
     if best is None:
         return None
+    demands = tuple(instance.gpus for instance in new)
     found, changed = None, None
     if drained is None:
-        changed = _tried(state, new, best.partial_nodes - state.partial_nodes)
+        changed = with_few_moves(state, demands, best.partial_nodes - state.partial_nodes, MAX_TRIED_MOVES)
     if changed is None:
-        found = _searched(state, new, drained, best)
-        changed = real_changes(found)
-    who = carry_out(state, changed, new, drained)
+        found = with_many_moves(state, demands, drained, best)
+        changed = found.by_kind()
+    transfers, stopped = carry_out(state, changed, new, drained)
     migrations = tuple(
-        Migration(move.instance, move.source, move.destination, MoveReason.DRAIN if move.source == drained else reason)
-        for move in who.transfers
+        Migration(instance, source, destination, MoveReason.DRAIN if source == drained else reason)
+        for instance, source, destination in transfers
+        if source is not None
     )
-    placements = tuple(Placement(instance, index) for instance, index in zip(new, who.places, strict=True))
-    return SifOptOutcome(
-        state=_with_placed(_moved(state, migrations, who.stopped), placements),
-        placements=placements,
-        migrations=migrations,
-        stopped=who.stopped,
-        certificate=found,
-    )
+    places = {instance: destination for instance, source, destination in transfers if source is None}
+    placements = tuple(Placement(instance, places[instance]) for instance in new)
+    return _outcome(state, placements, migrations, stopped, found)
 
 
-def _tried(state: ClusterState, new: Sequence[Instance], more_partial: int) -> Counter[NodeChange] | None:
-    """Return the changes with the fewest migrations if those are very few, or None if they are not, or may not be."""
-    try:
-        found = with_few_moves(state, tuple(instance.gpus for instance in new), more_partial, MAX_TRIED_MOVES)
-    except OutOfStepsError:
-        return None
-    return None if found is None else Counter(found)
-
-
-def _searched(
-    state: ClusterState, new: Sequence[Instance], drained: int | None, best: Certificate
-) -> MigrationCertificate:
-    held = {shape.demands: len(indexes) for shape, indexes in state.shapes.items()}
-    leaving: Counter[Pattern] = Counter((instance.gpus,) for instance in new)
-    if drained is not None:
-        pattern = state.nodes[drained].shape.demands
-        held[pattern] -= 1
-        leaving[pattern] += 1
-    return rearrange(+Counter(held), leaving, best, state.capacity)
-
-
-def _moved(state: ClusterState, migrations: Sequence[Migration], stopped: Sequence[Instance]) -> ClusterState:
+def _outcome(
+    state: ClusterState,
+    placements: tuple[Placement, ...],
+    migrations: tuple[Migration, ...] = (),
+    stopped: tuple[Instance, ...] = (),
+    certificate: MigrationCertificate | None = None,
+) -> SifOptOutcome:
     for instance in stopped:
         state = state.remove(instance)
     for migration in migrations:
         move = state.add if migration.instance in stopped else state.move
         state = move(migration.instance, migration.destination)
-    return state
-
-
-def _with_placed(state: ClusterState, placements: Sequence[Placement]) -> ClusterState:
     for placement in placements:
         state = state.add(placement.instance, placement.node)
-    return state
-
-
-def _more(counts: tuple[int, ...], job: Job) -> tuple[int, ...]:
-    return tuple(n + (job.instances if gpus == job.gpus else 0) for gpus, n in enumerate(counts, start=1))
+    return SifOptOutcome(
+        state=state, placements=placements, migrations=migrations, stopped=stopped, certificate=certificate
+    )
 
 
 def _check_online(state: ClusterState, index: int) -> None:

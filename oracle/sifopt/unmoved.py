@@ -1,72 +1,20 @@
 """Arriving instances of one demand on the free GPUs of a cluster where nothing moves: the fewest partial nodes.
 
 An instance that arrives on a partial node fills it or leaves it partial; on an empty node it opens a partial one, if
-others like it do not fill that up. So it only matters how many instances the partial nodes take, and how many nodes
-those fill: the fullest need the fewest.
+others like it do not fill that up. So first some empty nodes are filled up, then partial nodes that the instances can
+fill, those that take the fewest first, then other partial nodes, and last empty ones. How many come first is tried.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from compass_core.model import NodeShape
     from compass_core.state import ClusterState
-
-
-@dataclass(frozen=True, slots=True)
-class _Rooms:
-    """What the free GPUs are worth for one demand: instances that each node takes.
-
-    Attributes
-    ----------
-    fillable
-        Partial nodes that the last instance they take fills: pairs of the instances and the shape, fewest first.
-    others
-        The same for partial nodes that stay partial.
-    idle, per_idle
-        Empty nodes, and what each takes.
-    exact
-        Whether that fills an empty node.
-    """
-
-    fillable: list[tuple[int, NodeShape]]
-    others: list[tuple[int, NodeShape]]
-    idle: int
-    per_idle: int
-    exact: bool
-
-    @classmethod
-    def of(cls, state: ClusterState, gpus: int) -> _Rooms:
-        fillable: list[tuple[int, NodeShape]] = []
-        others: list[tuple[int, NodeShape]] = []
-        for shape in state.shapes:
-            if shape.partial and shape.free >= gpus:
-                takes, left = divmod(shape.free, gpus)
-                (others if left else fillable).append((takes, shape))
-        fillable.sort(key=_takes_then_demands)
-        others.sort(key=_takes_then_demands)
-        per_idle, left = divmod(state.capacity, gpus)
-        return cls(fillable, others, state.empty_nodes, per_idle, not left)
-
-    def beside(self, instances: int, room: int) -> tuple[int, int] | None:
-        """Return how many of these instances go to partial nodes, and how many empty nodes the others make partial.
-
-        At most `room` go to partial nodes; of the splits that make the fewest nodes partial, the one in which most do.
-        None if the empty nodes cannot take the rest.
-        """
-        most = min(instances, room)
-        if instances - most > self.idle * self.per_idle:
-            return None
-        if not self.exact:
-            return most, -(-(instances - most) // self.per_idle)
-        even = most - (most - instances) % self.per_idle
-        if even >= max(0, instances - self.idle * self.per_idle):
-            return even, 0
-        return most, 1
 
 
 def place_unmoved(state: ClusterState, gpus: int, instances: int, more_partial: int) -> dict[int, int] | None:
@@ -81,46 +29,27 @@ def place_unmoved(state: ClusterState, gpus: int, instances: int, more_partial: 
     more_partial
         Partial nodes that there may be more than now; negative if there have to be fewer.
     """
-    rooms = _Rooms.of(state, gpus)
-    room = sum(takes * len(state.shapes[shape]) for part in (rooms.fillable, rooms.others) for takes, shape in part)
-    filled = used = 0
-    quotas = (takes for takes, shape in rooms.fillable for _ in range(len(state.shapes[shape])))
-    while used <= instances:
-        split = rooms.beside(instances - used, room - used)
-        if split is not None and split[1] - filled <= more_partial:
-            return _assigned(state, rooms, filled, split[0], instances - used - split[0])
-        takes = next(quotas, None)
-        if takes is None:
-            break
-        filled, used = filled + 1, used + takes
+    open_ = (shape for shape in state.shapes if shape.partial and shape.free >= gpus)
+    shapes = sorted(open_, key=lambda shape: (shape.free % gpus > 0, shape.free // gpus, shape.demands))
+    partial = [(shape.free // gpus, index) for shape in shapes for index in state.shapes[shape]]
+    ends = list(accumulate(takes for takes, _ in partial))
+    fillable = ends[: sum(len(state.shapes[shape]) for shape in shapes if not shape.free % gpus)]
+    per_idle, left = divmod(state.capacity, gpus)
+    for filled in range(1 if left else instances // per_idle + 1):
+        rest = instances - filled * per_idle
+        opened = -(-max(0, rest - (ends[-1] if ends else 0)) // per_idle)
+        if filled + opened <= state.empty_nodes and opened - bisect(fillable, rest) <= more_partial:
+            idle = ((per_idle, i) for shape, indexes in state.shapes.items() if not shape.used for i in indexes)
+            return _filled(chain(islice(idle, filled), partial, idle), instances)
     return None
 
 
-def _assigned(state: ClusterState, rooms: _Rooms, filled: int, beside: int, on_idle: int) -> dict[int, int]:
-    """Return the instances on each node: so many nodes filled first, then others used up, then empty ones."""
+def _filled(nodes: Iterable[tuple[int, int]], instances: int) -> dict[int, int]:
+    """Return how many go to each of these nodes, one node after the other up to what it takes."""
     where: dict[int, int] = {}
-    fillable = _nodes(state, rooms.fillable)
-    for _ in range(filled):
-        takes, index = next(fillable)
-        where[index] = takes
-    for nodes in (_nodes(state, rooms.others), fillable):
-        while beside:
-            takes, index = next(nodes, (0, -1))
-            if not takes:
-                break
-            where[index] = min(takes, beside)
-            beside -= where[index]
-    idle = (index for shape, nodes in state.shapes.items() if not shape.used for index in nodes)
-    while on_idle:
-        index = next(idle)
-        where[index] = min(rooms.per_idle, on_idle)
-        on_idle -= where[index]
+    for takes, index in nodes:
+        if not instances:
+            break
+        where[index] = min(takes, instances)
+        instances -= where[index]
     return where
-
-
-def _nodes(state: ClusterState, part: Iterable[tuple[int, NodeShape]]) -> Iterator[tuple[int, int]]:
-    return ((takes, index) for takes, shape in part for index in state.shapes[shape])
-
-
-def _takes_then_demands(room: tuple[int, NodeShape]) -> tuple[int, tuple[int, ...]]:
-    return room[0], room[1].demands

@@ -15,7 +15,7 @@ from compass_core.refusal import RefusalKind
 from oracle import sifopt
 from oracle.optimum.certificate import CertificateError
 from oracle.optimum.closed_form import fewest_partial_nodes
-from oracle.sifopt import events, few_moves, rearranging
+from oracle.sifopt import events, few_moves
 from oracle.sifopt.unmoved import place_unmoved
 from tests.oracle import every_event
 
@@ -300,6 +300,21 @@ class TestAdmission:
         assert outcome.reason is not None
         assert outcome.reason.kind is RefusalKind.CAPACITY
 
+    @pytest.mark.parametrize("instances", [4, 40, 400, 1_000])
+    def test_a_few_move_for_any_number_of_new_instances(self, instances: int) -> None:
+        held = [(3, 2), (3, 3), (3, 2), (3, 3), *[(6,)] * 3, *[(5,)] * 3, *[()] * (instances // 4)]
+        jobs = [
+            (Job(f"{index}:{i}", 1, gpus), [index]) for index, here in enumerate(held) for i, gpus in enumerate(here)
+        ]
+        state, ledger = ClusterState.from_placement(jobs, nodes=len(held)), Ledger(len(held))
+        for job, (index,) in jobs:
+            ledger.put(job.all_instances()[0], index)
+        outcome = sifopt.arrive(state, Job("new", instances, 2))
+        ledger.follow(outcome)
+        ledger.check(outcome.state)
+        assert ledger.partial_nodes == inherent(ledger)
+        assert 0 < len(outcome.migrations) == sifopt.prove(state, outcome).lower_bound - instances
+
     def test_all_instances_or_none(self) -> None:
         state = placed((6,), (6,), ())
         assert not sifopt.arrive(state, Job("new", 2, 6)).admitted
@@ -341,8 +356,7 @@ class TestOrder:
         for _, _, outcome in run_events(24, "common", 150, seed=7):
             assert len(outcome.stopped) <= len(outcome.migrations)
 
-    def test_many_moves_are_ordered_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rearranging, "MAX_MATCHED_MOVES", 0)
+    def test_many_moves_are_ordered_too(self) -> None:
         moves = [len(outcome.migrations) for _, _, outcome in run_events(12, "uniform", 120, seed=8)]
         assert max(moves) > 2
 

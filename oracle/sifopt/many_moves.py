@@ -1,7 +1,7 @@
-"""The fewest moves that make a cluster optimal while instances wait for a place, or have to leave their node.
+"""The fewest migrations that reach Φ*, however many, by the integer program, while instances wait or have to leave.
 
-Those that wait stand on nodes that offer nothing (`LEAVING`). They must arrive elsewhere like whoever moves, so a
-cheapest plan of that enlarged pool moves the fewest others.
+Those stand on nodes that offer nothing (`LEAVING`). They must arrive elsewhere like whoever moves, so a cheapest plan
+of that enlarged pool moves the fewest others.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from oracle.optimum.exact import InfeasibleError, solve_pool
 from oracle.optimum.node_classes import LEAVING, NodeClass, PackingProblem, PlacedProblem, packing
 from oracle.optimum.search import PlanSearch
 from oracle.optimum.solver import Deadline
-from oracle.sifopt.few_moves import NodeChange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from compass_core.state import ClusterState
     from oracle.optimum.certificate import Certificate
     from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.snapshots.model import Pattern
 
-# Workloads whose Φ* is remembered. Only nodes of other than 8 GPUs need it: there it takes milliseconds.
+# Workloads whose Φ* is remembered. For nodes of other than 8 GPUs it takes milliseconds.
 _REMEMBERED = 4_096
 
 
@@ -50,6 +48,7 @@ def inherent(counts: tuple[int, ...], nodes: int, capacity: int) -> Certificate 
         return None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def inherent_partial_nodes(counts: tuple[int, ...], nodes: int, capacity: int) -> int | None:
     """Return Φ* of equal nodes, or None if the instances do not fit.
 
@@ -60,55 +59,46 @@ def inherent_partial_nodes(counts: tuple[int, ...], nodes: int, capacity: int) -
     SolverError
         A solver returned nonsense.
     """
-    return fewest_partial_nodes(counts) if capacity == 8 else _remembered(counts, nodes, capacity)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _remembered(counts: tuple[int, ...], nodes: int, capacity: int) -> int | None:
+    if capacity == 8:
+        return fewest_partial_nodes(counts)
     found = inherent(counts, nodes, capacity)
     return None if found is None else found.partial_nodes
 
 
-def rearrange(
-    held: Mapping[Pattern, int], leaving: Mapping[Pattern, int], best: Certificate, capacity: int
-) -> MigrationCertificate:
+def with_many_moves(state: ClusterState, new: Pattern, drained: int | None, best: Certificate) -> MigrationCertificate:
     """Return the cheapest way to as few partial nodes as `best` has.
 
     Its migrations count all that arrive on a node, whether they waited or moved.
 
     Parameters
     ----------
-    held
-        How many nodes hold which pattern now, empty ones included.
-    leaving
-        What waits, or must leave its node: how many nodes of that kind hold which pattern.
+    state
+        The cluster without the new instances.
+    new
+        Demands of the new instances.
+    drained
+        The node that everything has to leave, if there is one.
     best
-        Φ* of all instances on the nodes of `held`.
-    capacity
-        GPUs of each node.
+        Φ* of all instances on the other nodes.
 
     Raises
     ------
     SolverError
         A solver returned nonsense.
     """
-    kind = NodeClass(capacity, 0, capacity)
-    nodes = {kind: sum(held.values()), LEAVING: sum(leaving.values())}
+    held = Counter({shape.demands: len(indexes) for shape, indexes in state.shapes.items()})
+    leaving: Counter[Pattern] = Counter((gpus,) for gpus in new)
+    if drained is not None:
+        held[state.nodes[drained].shape.demands] -= 1
+        leaving[state.nodes[drained].shape.demands] += 1
+    kind = NodeClass(state.capacity, 0, state.capacity)
+    nodes = {kind: held.total(), LEAVING: leaving.total()}
     problem = PackingProblem.build(nodes, dict(best.problem.demands))
     index = {one: c for c, one in enumerate(problem.classes)}
-    present = Counter({(index[kind], pattern): count for pattern, count in held.items()})
-    present.update({(index[LEAVING], pattern): count for pattern, count in leaving.items()})
-    after = Counter({(index[kind], group.pattern): group.nodes for group in best.packing})
+    present = {(index[kind], pattern): count for pattern, count in held.items()}
+    present |= {(index[LEAVING], pattern): count for pattern, count in leaving.items()}
+    after = {(index[kind], group.pattern): group.nodes for group in best.packing}
     if leaving:
         after[index[LEAVING], ()] = nodes[LEAVING]
     search = PlanSearch(PlacedProblem(problem, packing(present)), [packing(after)], Deadline())
     return search.settle(best.partial_nodes)
-
-
-def real_changes(found: MigrationCertificate) -> Counter[NodeChange]:
-    """Return how many nodes change from which pattern to which, of those that offer GPUs."""
-    changed: Counter[NodeChange] = Counter()
-    for change in found.changes:
-        if found.problem.classes[change.node_class] != LEAVING:
-            changed[NodeChange(change.before, change.after)] += change.nodes
-    return changed
