@@ -1,4 +1,4 @@
-"""How long fewest migrations, frontiers and relocations take, by size and kind of cluster; run with ``make bench``.
+"""How long fewest migrations, frontiers and plans take, by size and kind of cluster; run with ``make bench``.
 
 ``python -m benchmarks.bench_migration`` prints a table against a plain integer program of the same model, solved by
 CP-SAT and, where ``highspy`` can be imported, by HiGHS, all in the same run.
@@ -23,8 +23,8 @@ from oracle.optimum.certificate import Status
 from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
 from oracle.optimum.solver import Deadline, Outcome
+from oracle.planning.planner import plan
 from oracle.planning.pool_frontier import frontier
-from oracle.planning.relocation import plan_relocations
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ def bench_frontier(benchmark: Benchmark, nodes: int, demands: str) -> None:
 
 
 @pytest.mark.parametrize("nodes", [100, 1_250])
-def bench_relocations(benchmark: Benchmark, nodes: int) -> None:
+def bench_plan(benchmark: Benchmark, nodes: int) -> None:
     snapshot = cluster(nodes, "common", 1)
-    found = benchmark.pedantic(lambda: plan_relocations(snapshot), rounds=1)
+    found = benchmark.pedantic(lambda: plan(snapshot), rounds=1)
     assert found.status is Status.OPTIMAL
 
 

@@ -19,7 +19,7 @@ from oracle.measurement.measure import check_pool
 from oracle.moves.identity import at_start, start_to_json
 from oracle.moves.live_moves import live_sequence
 from oracle.moves.move import MoveMode, MoveOrder, protect, with_names
-from oracle.moves.naming import name_changes
+from oracle.moves.naming import Naming, by_kind
 from oracle.moves.ordering import NoOrderError
 from oracle.moves.reach import room_for, shortest_live
 from oracle.moves.rematching import order_interchangeably
@@ -305,7 +305,7 @@ class _PoolCase:
         if room.changes is None:
             ended = "the search was interrupted" if interruption.is_requested() else "time ran out"
             return self._unknown(f"{ended} before it was known whether any moves make room in pool {waiting.pool}")
-        moves = name_changes(self._snapshot, self._contents, room.changes).moves
+        moves = Naming(self._snapshot).name(by_kind(self._contents), room.changes).moves
         bound = max(1, room.lower_bound)
         if self._request.question.mode is MoveMode.LIVE:
             return self._live(moves, bound, room.proof)

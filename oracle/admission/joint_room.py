@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oracle.admission.room import open_nodes, running_on
-from oracle.moves.naming import name_changes
+from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.solver import Outcome, Row, solve_integers
 
@@ -103,9 +103,10 @@ class _JointProgram:
         """Return the nodes of the jobs that start, and the moves."""
         moves: list[Move] = []
         places: list[Mapping[int, list[str]]] = []
+        naming = Naming(self._snapshot)
         changes = self._model.decode(values[: self._model.size])
         for contents, changed in zip(self._contents.values(), changes, strict=True):
-            named = name_changes(self._snapshot, contents, changed)
+            named = naming.name(by_kind(contents), changed)
             moves += named.moves
             places.append(named.places)
         starting = sorted(key for column, key in self.starting.items() if values[column])

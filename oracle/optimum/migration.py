@@ -1,7 +1,7 @@
 """The fewest migrations that bring a pool to few partial nodes, and the fewest partial nodes that few migrations reach.
 
 A migration is an instance whose node changes. Which instances of a demand these are does not matter here: the answer
-says how many nodes change from which pattern to which (`oracle.planning.relocation` chooses the instances).
+says how many nodes change from which pattern to which (`oracle.planning.whose` chooses the instances).
 """
 
 from __future__ import annotations

@@ -32,10 +32,14 @@ Terms: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class NodeKind(NamedTuple):
-    """A kind of nodes: of one class, and with the same movable instances now."""
+    """A kind of nodes: of one class, and with the same movable instances now.
+
+    `mark` tells nodes apart that are alike in both, where it matters which is which.
+    """
 
     node_class: NodeClass
     holds: Pattern
+    mark: str = ""
 
     @classmethod
     def of(cls, content: NodeContent) -> NodeKind:
@@ -183,10 +187,23 @@ class Model:
         """Counts the instances that arrive on a node, whether they move or had none."""
         return tuple((column, 1) for column in self._steps)
 
+    def moves_in(self, p: int) -> Terms:
+        """Return the terms that count the instances that arrive on a node of one pool."""
+        return tuple((column, 1) for column, step in self._steps.items() if step.state.pool == p)
+
+    @property
+    def gpus(self) -> Terms:
+        """Adds up the GPUs of the instances that arrive on a node."""
+        return tuple((column, step.gpus) for column, step in self._steps.items())
+
     @property
     def partial(self) -> Terms:
         """Counts the nodes that are partial in the end."""
         return tuple((column, 1) for column, end in self._ends.items() if end.partial)
+
+    def partial_in(self, p: int) -> Terms:
+        """Return the terms that count the nodes of one pool that are partial in the end."""
+        return tuple((column, 1) for column, end in self._ends.items() if end.partial and end.pool == p)
 
     @property
     def full(self) -> Terms:
@@ -209,6 +226,15 @@ class Model:
             if kept.kind.holds == before and not kept.parts.steps
             for column, part in zip(kept.columns, kept.parts.columns, strict=True)
         )
+
+    def kept(self) -> Iterator[tuple[int, NodeKind, Mapping[int, Terms]]]:
+        """Yield each pool and kind, with the terms that count by demand the instances that its nodes keep."""
+        for kept in self._kept:
+            terms: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+            for column, part in zip(kept.columns, kept.parts.columns, strict=True):
+                for gpus, copies in Counter(part.takes).items():
+                    terms[gpus].append((column, copies))
+            yield kept.pool, kept.kind, {gpus: tuple(found) for gpus, found in terms.items()}
 
     def befores(self) -> tuple[Pattern, ...]:
         """Return what nodes hold now, where it is listed which parts of it they may keep."""

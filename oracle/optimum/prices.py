@@ -50,7 +50,8 @@ class NodePrices:
                 case Leaving(demand=demand, before=before):
                     self._leaving[demand, before] += price
         self.counts_changes = any(self._arrival.values()) or any(self._leaving.values())
-        most = max((kind.room + len(kind.own) + len(holds) for kind, holds in pool.nodes), default=0)
+        kinds = ((kind.node_class, kind.holds) for kind in pool.nodes)
+        most = max((kind.room + len(kind.own) + len(holds) for kind, holds in kinds), default=0)
         instance = weights.arrival + max(map(abs, weights.demands), default=0) + sum(weights.branches)
         # Above all prices of a node, so that no sum with it is taken for one.
         self._far = 8 * ((most + 2) * instance + weights.partial + sum(weights.branches) + 1)

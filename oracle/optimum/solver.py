@@ -177,7 +177,9 @@ class _SolverClass(Protocol):
     def CreateSolver(self, solver_id: str) -> _Solver | None: ...  # noqa: N802
 
 
-def solve_integers(program: Program, deadline: Deadline = _NEVER, *, max_nodes: int | None = None) -> IntegerAnswer:
+def solve_integers(
+    program: Program, deadline: Deadline = _NEVER, *, max_nodes: int | None = None, max_cut_rounds: int | None = None
+) -> IntegerAnswer:
     """Solve over the integers with SCIP. Deterministic if time does not run out.
 
     Parameters
@@ -189,6 +191,8 @@ def solve_integers(program: Program, deadline: Deadline = _NEVER, *, max_nodes: 
     max_nodes
         Nodes of the search tree after which the best solution found is returned, with the bound; None for as many as it
         takes. It bounds the work in a way that is the same on every machine.
+    max_cut_rounds
+        How often cutting planes are looked for before the search branches; None for SCIP's own choice.
 
     Raises
     ------
@@ -199,7 +203,8 @@ def solve_integers(program: Program, deadline: Deadline = _NEVER, *, max_nodes: 
     version = solver.SolverVersion()
     if not set_time_limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
-    parameters = _PARAMETERS + (f"limits/nodes = {max_nodes}\n" if max_nodes is not None else "")
+    limits = {"limits/nodes": max_nodes, "separating/maxroundsroot": max_cut_rounds}
+    parameters = _PARAMETERS + "".join(f"{name} = {most}\n" for name, most in limits.items() if most is not None)
     if not solver.SetSolverSpecificParametersAsString(parameters):
         raise SolverError(f"{version} refuses its parameters")
     columns, _ = load_program(solver, program, integer=True)

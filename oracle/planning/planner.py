@@ -6,13 +6,11 @@ moves are put in an order that has been replayed.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from oracle.moves.live_moves import live_sequence, live_start
 from oracle.moves.move import Move, MoveMode, MoveOrder, protect, with_names
-from oracle.moves.naming import name_changes
 from oracle.moves.ordering import NoOrderError
 from oracle.moves.reach import partial_nodes, shortest_live
 from oracle.moves.rematching import order_interchangeably
@@ -25,18 +23,15 @@ from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.shared_limits import further_arguments
 from oracle.optimum.solver import Deadline
 from oracle.optimum.split import PoolsSearch
-from oracle.planning.choosing.disturbance import counting_bound
-from oracle.planning.choosing.job_limit import disturb_fewer
-from oracle.planning.choosing.relocation_search import RelocationSearch
 from oracle.planning.pool_part import part_of
-from oracle.planning.relocation import relocations
 from oracle.planning.result import Asked, Plan, PoolEvidence
+from oracle.planning.whose import CountingBound, WhoseSearch, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from oracle.optimum.split import SplitPlan
-    from oracle.planning.choosing.choice import Choice
+    from oracle.planning.whose import Choice
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
@@ -142,18 +137,18 @@ class _Planner:
     def checkpoint(self) -> Plan:
         """Return the plan if instances may be stopped."""
         self._tell("fewest partial nodes, fewest moves")
-        search = RelocationSearch(self._snapshot, self._asked.weights, self._deadline)
+        search = WhoseSearch(self._snapshot, self._asked.weights, self._deadline)
         split, partial_bound = self._split(search.pools)
         most_jobs = self._asked.max_jobs_disturbed
         moves = _range(split.lower_bound, split.migrations, "move")
         self._tell(f"{moves} to {_range(partial_bound, split.partial_nodes, 'partial node')}; choosing whose")
         choice = search.choose(split)
-        if most_jobs is not None and len(choice.selection.jobs) > most_jobs:
-            choice, partial_bound = self._with_fewer_jobs(search, choice, most_jobs)
+        if most_jobs is not None and len(choice.jobs) > most_jobs:
+            choice, partial_bound = self._with_fewer_jobs(search, most_jobs)
         self._tell(f"{moves}; putting them in order")
         limit = self._asked.max_per_job_at_once
         try:
-            order = order_interchangeably(self._snapshot, relocations(choice.selection), max_per_job_at_once=limit)
+            order = order_interchangeably(self._snapshot, choice.moves, max_per_job_at_once=limit)
         except NoOrderError:
             return self._one_at_a_time(search, partial_bound)
         claims = self._claims(choice.partial_nodes, choice.migrations_lower_bound, partial_bound)
@@ -203,10 +198,10 @@ class _Planner:
             )
         return search.cheapest(asked), fewest.lower_bound
 
-    def _with_fewer_jobs(self, search: RelocationSearch, first: Choice, most: int) -> tuple[Choice, int]:
+    def _with_fewer_jobs(self, search: WhoseSearch, most: int) -> tuple[Choice, int]:
         """Return a choice that disturbs few enough jobs, and a bound on its partial nodes."""
         asked = self._asked.max_partial_nodes
-        choice = disturb_fewer(search, first, asked or 0, self._asked.max_migrations, most)
+        choice = search.choose_within(most, self._asked.max_migrations, asked or 0)
         bound = choice.partial_lower_bound
         if asked is None or choice.partial_nodes <= asked:
             # What was asked for is no bound on what others leave.
@@ -218,7 +213,7 @@ class _Planner:
             f"no plan with {asked} partial nodes and {most} disturbed jobs was found; there may be one"
         )
 
-    def _one_at_a_time(self, search: RelocationSearch, partial_bound: int) -> Plan:
+    def _one_at_a_time(self, search: WhoseSearch, partial_bound: int) -> Plan:
         """Return the plan of moves into free space: they can be made one at a time, so they keep to any limit."""
         asked = self._asked.max_partial_nodes
         found = self._into_free_space()
@@ -294,7 +289,8 @@ class _Planner:
         """
         found: dict[int, tuple[Move, ...]] = {search.present: ()}
         for limit in _rising(split.partial_nodes, search.present):
-            relocated = self._named(split if limit == split.partial_nodes else search.cheapest(limit))
+            cheapest = split if limit == split.partial_nodes else search.cheapest(limit)
+            relocated = named(self._snapshot, [one.by_kind() for one in cheapest.plans], self._asked.weights)
             moves = live_sequence(self._snapshot, relocated)
             made = live_start(self._snapshot, relocated) if moves is None else moves
             left, _ = _partial_and_empty(replay(self._snapshot, in_steps(made, Occupancy(self._snapshot).free)))
@@ -303,14 +299,6 @@ class _Planner:
             if (moves is not None and self._keeps_limits(moves)) or not self._deadline.is_open():
                 break
         return found
-
-    def _named(self, split: SplitPlan) -> list[Move]:
-        plans = zip(self._contents.values(), split.plans, strict=True)
-        return [
-            move
-            for contents, plan in plans
-            for move in name_changes(self._snapshot, contents, plan.by_kind(), self._asked.weights).moves
-        ]
 
     def _proved_live(self, search: PoolsSearch, order: MoveOrder, left: int, bound: int, moves: int) -> _Found:
         """Return live moves with what is known about all others.
@@ -327,7 +315,7 @@ class _Planner:
         further = further_arguments(certificates, claims, search.certificate)
         # So many instances change their node in every plan that leaves each pool as few partial nodes, live or not.
         leaving = sum(migrations.lower_bound for _, migrations in certificates)
-        movable = Counter(job.name for job in self._snapshot.jobs for one in job.instances if one.movable)
+        counting = CountingBound(self._snapshot, self._asked.weights)
         return _Found(
             order=order,
             evidence=tuple(
@@ -336,8 +324,8 @@ class _Planner:
             ),
             partial_lower_bound=bound,
             moves_lower_bound=moves_bound,
-            jobs_lower_bound=counting_bound(movable, dict.fromkeys(movable, 1), leaving),
-            weight_lower_bound=counting_bound(movable, {job: self._weight(job) for job in movable}, leaving),
+            jobs_lower_bound=counting.jobs(leaving),
+            weight_lower_bound=counting.weight(leaving),
         )
 
     def _keeps_limits(self, moves: tuple[Move, ...]) -> bool:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from compass_core.model import shape_of
-from oracle.moves.naming import name_changes
+from oracle.moves.naming import Naming, by_kind
 from oracle.moves.rematching import order_interchangeably
 from oracle.optimum.model import Change, NodeKind
 from oracle.optimum.node_classes import LEAVING
@@ -61,7 +61,8 @@ def carry_out(
     snapshot = _snapshot(state.capacity, held, open_, who)
     contents = snapshot.contents[DEFAULT_POOL]
     leaving = Counter(Change(NodeKind.of(content), ()) for content in contents if not content.schedulable)
-    order = order_interchangeably(snapshot, name_changes(snapshot, contents, kept + leaving).moves)
+    moves = Naming(snapshot).name(by_kind(contents), kept + leaving).moves
+    order = order_interchangeably(snapshot, moves)
     return (
         [Transfer(who[m.job][m.instance][1], nodes.get(m.source), nodes[m.destination]) for m in order.moves],
         tuple(who[stop.job][stop.instance][1] for stop in order.stops if stop.node in nodes),

@@ -16,8 +16,8 @@ from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, Snapsh
 from tests.oracle import brute_force
 from tests.oracle.every_placement import NEVER, fewest_migrations
 from tests.oracle.test_planning import TWO_POOLS, holds
-from tests.oracle.test_relocation import small
-from tests.oracle.test_relocation import snapshot_of as snapshot_with_jobs
+from tests.oracle.test_whose import small
+from tests.oracle.test_whose import snapshot_of as snapshot_with_jobs
 
 
 def _jobs_of(*nodes: dict[str, list[int]]) -> Snapshot:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import oracle
-import oracle.planning.choosing.choice_search
+import oracle.planning.whose
 from compass_core.errors import UnknownJobError
 from oracle.measurement.measure import measure
 from oracle.moves.replay import replay
@@ -122,7 +122,7 @@ class TestPlan:
         ]
 
     def test_large_plans_choose_instances_quickly(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(oracle.planning.choosing.choice_search, "MAX_COLUMNS_AT_LEISURE", 0)
+        monkeypatch.setattr(oracle.planning.whose, "MAX_COLUMNS", 0)
         found = plan(TWO_POOLS)
         assert (found.migrations, found.partial_nodes_after, found.status) == (4, 1, Status.OPTIMAL)
         holds(found, TWO_POOLS)

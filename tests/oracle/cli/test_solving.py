@@ -138,19 +138,19 @@ class TestProgress:
 STUCK = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from oracle.planning.choosing.relocation_search import RelocationSearch
+from oracle.planning.whose import WhoseSearch
 from oracle.cli.main import entry_point
 from oracle.optimum.solver import solve_integers
 from tests.oracle.test_interruption import endless
 
-choose = RelocationSearch.choose
+choose = WhoseSearch.choose
 
 def stuck(search, plan):
     print("stuck", file=sys.stderr, flush=True)
-    solve_integers(endless(), search.deadline)
+    solve_integers(endless(), search._deadline)
     return choose(search, plan)
 
-RelocationSearch.choose = stuck
+WhoseSearch.choose = stuck
 entry_point()
 """
 
@@ -218,7 +218,7 @@ entry_point()
 # Not even that the search is to end is looked at.
 DEAF = """
 import sys, time
-from oracle.planning.choosing.relocation_search import RelocationSearch
+from oracle.planning.whose import WhoseSearch
 from oracle.cli.main import entry_point
 from oracle.optimum.interruption import current
 
@@ -231,7 +231,7 @@ def deaf(search, plan):
     while True:
         time.sleep(0.001)
 
-RelocationSearch.choose = deaf
+WhoseSearch.choose = deaf
 entry_point()
 """
 

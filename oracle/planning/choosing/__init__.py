@@ -1,1 +1,0 @@
-"""Whose instances move, where several ways are as short."""
