@@ -59,12 +59,11 @@ class NodePrices:
 
     def least(self, kind: NodeClass, before: Sequence[Pattern]) -> _Prices:
         """Return the least price of a node of this class for each pattern held before."""
-        held = [Counter(pattern) for pattern in before]
         copies = {demand: min(count, kind.room // demand) for demand, count in self._instances.items()}
-        best = self._cheapest(kind, self._by_load(held, copies, kind.room))
+        best = self._cheapest(kind, self._by_load(before, copies, kind.room))
         if kind.own:
             own = Counter(kind.own)
-            kept = self._by_load(held, {demand: own[demand] for demand in copies}, None)
+            kept = self._by_load(before, {demand: own[demand] for demand in copies}, None)
             best = np.minimum(best, self._cheapest(kind, kept))
         return best
 
@@ -79,19 +78,20 @@ class NodePrices:
         least: _Prices = (by_load + np.array(end, self._dtype)).min(axis=1)
         return least
 
-    def _by_load(self, held: Sequence[Counter[int]], copies: Mapping[int, int], room: int | None) -> _Prices:
+    def _by_load(self, held: Sequence[Pattern], copies: Mapping[int, int], room: int | None) -> _Prices:
         """Return the least price by (pattern before, load). Without a `room` loads above `MAX_LOAD` count as that."""
         top = min(sum(demand * k for demand, k in copies.items()), MAX_LOAD) if room is None else room
         best: _Prices = np.full((len(held), top + 1), self._far, self._dtype)
         best[:, 0] = 0
         for demand, most in copies.items():
-            before: _Prices = np.array([pattern[demand] for pattern in held], self._dtype)
-            leaving: _Prices = np.array([self._leaving[demand, _pattern(pattern)] for pattern in held], self._dtype)
+            before: _Prices = np.array([pattern.count(demand) for pattern in held], self._dtype)
+            leaving = [self._leaving.get((demand, pattern), 0) for pattern in held] if self._leaving else []
             after: _Prices = np.full_like(best, self._far)
             for k in range(most + 1):
                 break_off_if_requested()
                 price: _Prices = self._arrival[demand] * np.maximum(k - before, 0) - self._value[demand] * k
-                price = price + leaving * np.maximum(before - k, 0)
+                if any(leaving):
+                    price = price + np.array(leaving, self._dtype) * np.maximum(before - k, 0)
                 gpus = min(k * demand, top)
                 dearer: _Prices = best + price[:, None]
                 after[:, gpus:] = np.minimum(after[:, gpus:], dearer[:, : top + 1 - gpus])
@@ -99,7 +99,3 @@ class NodePrices:
                     after[:, top] = np.minimum(after[:, top], dearer[:, top - gpus :].min(axis=1))
             best = after
         return best
-
-
-def _pattern(counts: Counter[int]) -> Pattern:
-    return tuple(sorted(counts.elements(), reverse=True))
