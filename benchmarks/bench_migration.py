@@ -20,16 +20,16 @@ from benchmarks import highs
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import pairs_program
 from oracle.optimum.certificate import Status
-from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
+from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline, Outcome
+from oracle.planning.frontier import frontier_of_pools
 from oracle.planning.planner import plan
-from oracle.planning.pool_frontier import frontier
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
 if TYPE_CHECKING:
     from benchmarks.typed_fixture import Benchmark
-    from oracle.optimum.migration import MigrationOptimum
+    from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.optimum.solver import Program
     from oracle.snapshots.model import Pattern
 
@@ -102,18 +102,23 @@ def cluster(nodes: int, demands: str, seed: int) -> Snapshot:
     return Snapshot.build(nodes=[SnapshotNode(name=f"n{n}", gpus=8) for n in range(nodes)], jobs=jobs)
 
 
+def fewest_migrations(problem: PlacedProblem) -> MigrationCertificate:
+    search = PoolsSearch([problem], Deadline())
+    return search.cheapest(search.fewest).plans[0]
+
+
 @pytest.mark.parametrize(("nodes", "demands", "placed"), CLUSTERS)
 def bench_fewest_migrations(benchmark: Benchmark, nodes: int, demands: str, placed: str) -> None:
     problem = pool(nodes, demands, placed, seed=1)
     found = benchmark.pedantic(lambda: fewest_migrations(problem), rounds=5)
-    assert found.certificate.holds()
+    assert found.holds()
 
 
 @pytest.mark.parametrize(("nodes", "demands"), [(100, "common"), (1_250, "common"), (12_500, "common")])
 def bench_frontier(benchmark: Benchmark, nodes: int, demands: str) -> None:
-    problem = pool(nodes, demands, "spread", seed=1)
-    found = benchmark.pedantic(lambda: frontier(problem), rounds=1)
-    assert found.status is Status.OPTIMAL
+    snapshot = cluster(nodes, demands, seed=1)
+    found = benchmark.pedantic(lambda: frontier_of_pools(snapshot, Deadline()), rounds=1)
+    assert all(point.status is Status.OPTIMAL for point in found)
 
 
 @pytest.mark.parametrize("nodes", [100, 1_250])
@@ -124,7 +129,7 @@ def bench_plan(benchmark: Benchmark, nodes: int) -> None:
 
 
 def bench_verify(benchmark: Benchmark) -> None:
-    certificate = fewest_migrations(pool(12_500, "awkward", "dense", seed=1)).certificate
+    certificate = fewest_migrations(pool(12_500, "awkward", "dense", seed=1))
     benchmark(certificate.verify)
 
 
@@ -134,7 +139,7 @@ def by_cp_sat(asked: Program, seconds: float) -> tuple[int | None, float]:
     return answer.bound if answer.outcome is Outcome.OPTIMAL else None, time.perf_counter() - started
 
 
-def timed(problem: PlacedProblem) -> tuple[MigrationOptimum, float]:
+def timed(problem: PlacedProblem) -> tuple[MigrationCertificate, float]:
     started = time.perf_counter()
     found = fewest_migrations(problem)
     return found, time.perf_counter() - started
@@ -162,7 +167,7 @@ def main() -> None:
     print("| nodes | demands | placed | Φ → Φ* | migrations | CP-SAT, times | HiGHS, times | median, s | most, s |")
     print("|--:|---|---|---|--:|--:|--:|--:|--:|")
     for (nodes, demands, placed), pools, results in zip(clusters, made, runs, strict=True):
-        assert all(found.certificate.holds() for found, _ in results)
+        assert all(found.holds() for found, _ in results)
         (first, ours), times = results[0], [seconds for _, seconds in results]
         asked = pairs_program(pools[0], first.partial_nodes)
         before = sum(group.nodes for group in pools[0].current if 0 < sum(group.pattern) < 8)

@@ -126,13 +126,13 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
     bound = max(0, (answer.bound or 0) - instances)
     changes = model.decode(answer.values)[0] if answer.values else None
     proposed = prover.weights(_ARRIVALS, bound + instances, deadline) if bound > 1 else None
-    proved = proposed is not None and bound + instances <= proposed[0] < NEVER
+    proved = proposed is not None and bound + instances <= proposed[1].arrivals(0) < NEVER
     return Room(
         outcome=answer.outcome,
         changes=changes,
         lower_bound=bound,
         most=instances,
-        weights=proposed[1] if proposed is not None and proved else None,
+        weights=proposed[0] if proposed is not None and proved else None,
         proof=answer.solver,
     )
 

@@ -50,8 +50,10 @@ def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bo
         Column("fewest migrations" + " (--moves checkpoint)" * live, [*migrations], f"{last.migrations} at most"),
     ]
     left_out = len(frontier) - len(shown)
-    note = f"{count(left_out, 'row')} of {len(frontier)} left out (-v lists them).\n" if left_out else ""
-    return draw(columns, screen) + note
+    notes = [f"{count(left_out, 'row')} of {len(frontier)} left out (-v lists them).\n"] if left_out else []
+    if frontier[0].partial_nodes - last.partial_nodes >= len(shown):
+        notes.append("Between two rows: at least the migrations of the upper one, at most those of the lower one.\n")
+    return draw(columns, screen) + "".join(notes)
 
 
 def _summary(frontier: Sequence[PlanFrontierPoint]) -> list[PlanFrontierPoint]:

@@ -285,8 +285,8 @@ class _Search:
         unreachable = sum(self.problem.nodes) + 1
         wanted = unreachable if self._upper is None else self._upper
         found = self._prover.weights(_PARTIAL_NODES, wanted, self._deadline)
-        if found is not None and self._lower < found[0] < NEVER:
-            self._lower, self._argument = found
+        if found is not None and self._lower < found[1].partial_nodes() < NEVER:
+            self._lower, self._argument = found[1].partial_nodes(), found[0]
 
     def use_integers(self) -> None:
         """Let a solver look for a better packing than the one known, and take its claim about what is best."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from oracle.optimum.solver import Deadline, Relaxation
     from oracle.optimum.weights import Count, Tree
 
-# Duals of these programs are fractions with small denominators. The first that gives the bound wanted is taken, so the
-# weights stay readable; the last is there for the few that need it.
+# Duals of these programs are fractions with small denominators, so weights stay readable; the last is there for the few
+# that need it.
 _DENOMINATORS = (*range(1, 13), 16, 24, 36, 60, 840, 10**6)
 
 # Nine in ten trees need 3 linear programs; a proof that needs more than this many is left to the solver's word. It also
@@ -65,8 +65,8 @@ class Prover:
         # The last optimum without inequalities: a tree begins where weights alone were not enough.
         self._root: tuple[Question, Relaxation] | None = None
 
-    def weights(self, question: Question, wanted: int, deadline: Deadline) -> tuple[int, Weights] | None:
-        """Return the best bound found from weights alone, and the weights; None if GLOP finds no optimum.
+    def weights(self, question: Question, wanted: int, deadline: Deadline) -> tuple[Weights, Line] | None:
+        """Return the best weights found, and what they prove on their own; None if GLOP finds no optimum.
 
         The search for better weights ends where the bound is the one `wanted`.
         """
@@ -136,16 +136,22 @@ class Prover:
 
     def rounded(
         self, question: Question, relaxation: Relaxation, cuts: Sequence[Cut], wanted: int
-    ) -> tuple[int, Weights]:
-        """Return the best bound that the duals give once they are whole numbers, and these."""
+    ) -> tuple[Weights, Line]:
+        """Return the duals as whole numbers: those that prove most, or the first that prove what is wanted."""
         wanted = min(wanted, math.ceil(relaxation.objective - _TOLERANCE))
-        found: list[tuple[int, Weights]] = []
-        for denominator in _DENOMINATORS:
+        found: list[tuple[Weights, Line]] = []
+        for denominator in sorted(_DENOMINATORS, key=lambda one: not self._is_common(relaxation, one)):
             weights = self._scaled(question, relaxation, cuts, denominator, denominator)
-            found.append((question.bound(line_of(self._pool, weights, cuts)), weights))
-            if found[-1][0] >= wanted:
+            found.append((weights, line_of(self._pool, weights, cuts)))
+            if question.bound(found[-1][1]) >= wanted:
                 break
-        return max(found, key=lambda one: one[0])
+        return max(found, key=lambda one: question.bound(one[1]))
+
+    def _is_common(self, relaxation: Relaxation, denominator: int) -> bool:
+        """Whether the duals that become weights are whole numbers over a denominator."""
+        rows = len(self._model.rows)
+        duals = (*relaxation.duals[: len(self._model.demands)], *relaxation.duals[rows:])
+        return all(abs(dual * denominator - round(dual * denominator)) < _TOLERANCE * denominator for dual in duals)
 
     def _rows(self, question: Question, cuts: Sequence[Cut]) -> list[Row]:
         limit = question.max_partial_nodes
@@ -193,8 +199,8 @@ class _TreeSearch:
         relaxation = prover.relaxed(self._question, cuts, self._deadline)
         if relaxation is None:
             return prover.no_arrangement(self._question, self._deadline, cuts)
-        bound, weights = prover.rounded(self._question, relaxation, cuts, self._wanted)
-        if bound >= self._wanted:
+        weights, line = prover.rounded(self._question, relaxation, cuts, self._wanted)
+        if self._question.bound(line) >= self._wanted:
             return weights
         choice = self._split(relaxation)
         if choice is None:

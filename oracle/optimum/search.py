@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oracle.optimum.certificate import CertificateError, Status
+from oracle.optimum.limits import attained, proved
 from oracle.optimum.migration_certificate import (
     Changes,
     MigrationArgument,
@@ -24,7 +25,7 @@ from oracle.optimum.migration_certificate import (
 )
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.patterns import legal_patterns
-from oracle.optimum.proof import NEVER, Line, line_of
+from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Outcome, Row, SolverError, solve_integers
 from oracle.optimum.weights import SolverProof, Weights
@@ -32,8 +33,11 @@ from oracle.optimum.weights import SolverProof, Weights
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from oracle.optimum.limits import Costs
     from oracle.optimum.node_classes import NodeClass, Packing, PlacedProblem
+    from oracle.optimum.proof import Line
     from oracle.optimum.solver import Deadline, IntegerAnswer
+    from oracle.optimum.weights import Tree
     from oracle.snapshots.model import Pattern
 
 # Patterns that are listed, of a class and of all groups together, when it is asked what plans are made of. A class of
@@ -68,8 +72,8 @@ class PlanSearch:
         self._deadline = deadline
         self._pool = Pool.of(placed)
         self._plans: list[_Plan] = []
-        self._weights: dict[Weights, Line] = {}
-        self._proofs: dict[int, tuple[int, MigrationArgument]] = {}
+        self._proofs: dict[Tree, tuple[Line, ...]] = {}
+        self._claims: dict[int, SolverProof] = {}
         if all(placed.problem.classes[group.node_class].allows(group.pattern) for group in placed.current):
             self._keep(())
         for target in targets:
@@ -85,23 +89,30 @@ class PlanSearch:
 
     def lower_bound(self, limit: int) -> tuple[int, MigrationArgument]:
         """Return the best bound known for plans with at most `limit` partial nodes, and its argument."""
-        nothing = Weights(0, 1, (0,) * len(self._pool.instances))
         bounds: list[tuple[int, MigrationArgument]] = [
-            (0, nothing),
-            *((line.arrivals(limit), weights) for weights, line in self._weights.items()),
-            *([self._proofs[limit]] if limit in self._proofs else []),
+            (0, Weights(0, 1, (0,) * len(self._pool.instances))),
+            *((min(line.arrivals(limit) for line in lines), tree) for tree, lines in self._proofs.items()),
+            *((word.claim, word) for most, word in self._claims.items() if limit <= most),
         ]
         return max(bounds, key=lambda bound: bound[0])
 
-    def known_migrations(self, limit: int) -> int:
-        """Return the migrations of the cheapest plan known with at most `limit` partial nodes.
+    def lower_bounds(self, limits: range) -> Costs:
+        """Return the best bound known for each limit."""
+        least = np.zeros(len(limits), np.int64)
+        for lines in self._proofs.values():
+            least = np.maximum(least, proved(lines, limits))
+        for most, word in self._claims.items():
+            within = least[: max(0, most + 1 - limits.start)]
+            np.maximum(within, word.claim, out=within)
+        return least
 
-        Raises
-        ------
-        ValueError
-            None is known.
-        """
-        return self._known(limit).migrations
+    def known(self, limits: range) -> Costs:
+        """Return the migrations of the cheapest plan known for each limit."""
+        return attained(((plan.partial_nodes, plan.migrations) for plan in self._plans), limits)
+
+    def plans(self, limits: range) -> tuple[Changes, ...]:
+        """Return the plans that are the cheapest known for some limit, from most partial nodes to fewest."""
+        return tuple(dict.fromkeys(self._known(limit).changes for limit in reversed(limits)))
 
     def is_settled(self, limit: int) -> bool:
         """Whether the cheapest plan with at most `limit` partial nodes is known to be so."""
@@ -151,7 +162,8 @@ class PlanSearch:
 
         None if the patterns are too many to list.
         """
-        return self._choices([(w, line) for w, line in self._weights.items() if line.arrival], limit, migrations)
+        alone = [(tree, lines[0]) for tree, lines in self._proofs.items() if isinstance(tree, Weights)]
+        return self._choices([(weights, line) for weights, line in alone if line.arrival], limit, migrations)
 
     def every_choice(self) -> tuple[tuple[int, Pattern], ...] | None:
         """Return what all plans are made of: (group, pattern after); None if the patterns are too many to list."""
@@ -206,7 +218,8 @@ class PlanSearch:
         wanted = NEVER if plan is None else plan.migrations
         found = self._prover.weights(_moves_within(limit), wanted, self._deadline)
         if found is not None:
-            self._weights[found[1]] = line_of(self._pool, found[1])
+            weights, line = found
+            self._proofs[weights] = (line,)
 
     def _use_integers(self, limit: int) -> None:
         """Find the cheapest plan, and prove that it is."""
@@ -223,7 +236,10 @@ class PlanSearch:
             claim = answer.bound or 0
         if claim > lower:
             tree = self._prover.tree(_moves_within(limit), claim, self._deadline)
-            self._proofs[limit] = claim, SolverProof(answer.solver, claim) if tree is None else tree
+            if tree is None:
+                self._claims[limit] = SolverProof(answer.solver, claim)
+            else:
+                self._proofs[tree] = Proof(self._pool, tree).lines
 
     def _decoded(self, answer: IntegerAnswer) -> Changes:
         index = {kind: c for c, kind in enumerate(self._placed.problem.classes)}
@@ -246,11 +262,9 @@ def towards(placed: PlacedProblem, wanted: Packing) -> Changes:
     """Return changes that end with this packing, cheap ones first. Not the cheapest there are."""
     left = Counter({(group.node_class, group.pattern): group.nodes for group in wanted})
     open_ = {(group.node_class, group.pattern): group.nodes for group in placed.current}
+    holds = {pattern: Counter(pattern) for _, pattern in (*left, *open_)}
     pairs = [
-        ((Counter(after) - Counter(before)).total(), c, before, after)
-        for c, before in open_
-        for d, after in left
-        if c == d
+        ((holds[after] - holds[before]).total(), c, before, after) for c, before in open_ for d, after in left if c == d
     ]
     found: Counter[tuple[int, Pattern, Pattern]] = Counter()
     for _, c, before, after in sorted(pairs):

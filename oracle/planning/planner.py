@@ -1,6 +1,6 @@
 """The plan that mends a snapshot: the fewest partial nodes within the limits, the fewest moves there, and their order.
 
-Pools are searched at pattern level (`oracle.optimum.split`), their plans are given to nodes and instances, and the
+Pools are searched at pattern level (`oracle.optimum.pools`), their plans are given to nodes and instances, and the
 moves are put in an order that has been replayed.
 """
 
@@ -20,9 +20,8 @@ from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
 from oracle.optimum.node_classes import constrained_problem
-from oracle.optimum.shared_limits import further_arguments
+from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline
-from oracle.optimum.split import PoolsSearch
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Asked, Plan, PoolEvidence
 from oracle.planning.whose import CountingBound, WhoseSearch, named
@@ -30,7 +29,7 @@ from oracle.planning.whose import CountingBound, WhoseSearch, named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from oracle.optimum.split import SplitPlan
+    from oracle.optimum.pools import SplitPlan
     from oracle.planning.whose import Choice
     from oracle.snapshots.model import Snapshot
 
@@ -152,11 +151,12 @@ class _Planner:
         except NoOrderError:
             return self._one_at_a_time(search, partial_bound)
         claims = self._claims(choice.partial_nodes, choice.migrations_lower_bound, partial_bound)
-        certificates = list(zip(search.pools.inherent, choice.plans, strict=True))
-        further = further_arguments(certificates, claims, search.pools.certificate)
+        further = search.pools.arguments(claims, beside=choice.plans)
         evidence = tuple(
             PoolEvidence(pool=pool, inherent=inherent, migrations=one, further=more)
-            for pool, (inherent, one), more in zip(search.names, certificates, further, strict=True)
+            for pool, inherent, one, more in zip(
+                search.names, search.pools.inherent, choice.plans, further, strict=True
+            )
         )
         found = _Found(
             order=order,
@@ -177,7 +177,7 @@ class _Planner:
 
     def _split(self, search: PoolsSearch) -> tuple[SplitPlan, int]:
         """Return the plans of the pools, and a bound on their partial nodes."""
-        bound = sum(inherent.lower_bound for inherent in search.inherent)
+        bound = search.lowest
         asked, most_moves = self._asked.max_partial_nodes, self._asked.max_migrations
         if asked is not None and asked < bound:
             raise InfeasibleError(f"at least {bound} nodes are partial, however instances are moved")
@@ -205,7 +205,7 @@ class _Planner:
         bound = choice.partial_lower_bound
         if asked is None or choice.partial_nodes <= asked:
             # What was asked for is no bound on what others leave.
-            lower = bound if asked is None else sum(inherent.lower_bound for inherent in search.pools.inherent)
+            lower = bound if asked is None else search.pools.lowest
             return choice, lower
         if bound > asked:
             raise InfeasibleError(f"{most} disturbed jobs leave at least {bound} partial nodes, not {asked}")
@@ -312,7 +312,7 @@ class _Planner:
         ]
         moves_bound = max(moves, min(search.cheapest(max(left, search.fewest)).lower_bound, len(order.moves)))
         claims = self._claims(left, moves_bound, bound)
-        further = further_arguments(certificates, claims, search.certificate)
+        further = search.arguments(claims, beside=[migrations for _, migrations in certificates])
         # So many instances change their node in every plan that leaves each pool as few partial nodes, live or not.
         leaving = sum(migrations.lower_bound for _, migrations in certificates)
         counting = CountingBound(self._snapshot, self._asked.weights)

@@ -223,10 +223,10 @@ class Plan:
         return Status.OPTIMAL if self.disturbance == self.disturbance_lower_bound else Status.UNKNOWN
 
     def frontier(self, *, time_limit: float | None = None) -> PlanFrontier:
-        """Return the fewest migrations for every limit on partial nodes, from those of today down to the fewest.
+        """Return the fewest migrations for limits on partial nodes, from those of today down to the fewest.
 
-        What is protected stays where it is; other limits of the plan do not count. Instances may be stopped for these
-        migrations, whatever the mode of the plan.
+        For all of them, or `oracle.planning.frontier.MAX_POINTS` of more. What is protected stays where it is; other
+        limits of the plan do not count. Instances may be stopped for these migrations, whatever the mode of the plan.
 
         Parameters
         ----------

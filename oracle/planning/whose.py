@@ -16,8 +16,8 @@ from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.certificate import Status
 from oracle.optimum.migration_certificate import changes, check_changes
 from oracle.optimum.node_classes import constrained_problem
+from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline, Row
-from oracle.optimum.split import PoolsSearch
 from oracle.planning.whose_model import WhoseModel
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from oracle.moves.move import Move
     from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.optimum.model import Change
-    from oracle.optimum.split import SplitPlan
+    from oracle.optimum.pools import SplitPlan
     from oracle.planning.whose_model import Answer
     from oracle.snapshots.model import Snapshot
 

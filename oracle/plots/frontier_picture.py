@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from oracle.plots.drawing import FAINT, MARGIN, PALETTE, Drawing, count, number, text_width
@@ -36,8 +37,8 @@ class Point(Protocol):
 def plot_frontier(points: Sequence[Point], path: Path) -> None:
     """Write a picture of how few partial nodes can be reached with how many migrations.
 
-    A point whose migrations are not proved to be fewest is hollow. If there are such points, a dashed line shows the
-    bound: no plan is left of it.
+    A point whose migrations are not proved to be fewest is hollow. If there are such points, or limits between points,
+    a dashed line shows the bound: no plan is left of it.
 
     Parameters
     ----------
@@ -64,8 +65,9 @@ def plot_frontier(points: Sequence[Point], path: Path) -> None:
     drawing = Drawing(max(800.0, chart.end + MARGIN, text_width(title, 18, bold=True) + 2 * MARGIN), title, text)
     drawing.text(MARGIN, 34, title, size=18, weight="bold")
     drawing.text(MARGIN, 54, text, size=12, fill=FAINT)
-    if any(map(_is_open, ordered)):
-        what = "Hollow: not proved to be the fewest migrations; dashed: the bound, no plan is left of it."
+    if chart.is_open:
+        hollow = "Hollow: not proved to be the fewest migrations. " if any(map(_is_open, ordered)) else ""
+        what = f"{hollow}Dashed: the bound, no plan is left of it."
         drawing.text(MARGIN, 71, what, size=12, fill=FAINT)
     chart.draw(drawing)
     drawing.write(path, 510)
@@ -96,6 +98,23 @@ class Chart:
         return self.bottom - (self.bottom - self.top) * partial / self.y_end
 
     @property
+    def is_open(self) -> bool:
+        """Whether anything is known by bounds only."""
+        limits = {point.partial_nodes for point in self.points}
+        return any(map(_is_open, self.points)) or len(limits) <= max(limits) - min(limits)
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """Pairs of migrations and partial nodes: with fewer migrations than that, at least so many are left.
+
+        Numbers of partial nodes between two points take at least what the point with more of them does.
+        """
+        ordered = sorted(self.points, key=lambda point: -point.partial_nodes)
+        between = ((one.lower_bound, other.partial_nodes + 1) for one, other in pairwise(ordered))
+        at = ((point.lower_bound, point.partial_nodes) for point in ordered)
+        return sorted({*at, *between}, key=lambda pair: (pair[0], -pair[1]))
+
+    @property
     def end(self) -> float:
         """Where the labels of points end."""
         return max(x + width for x, _, width in map(self._label, range(len(self.points))))
@@ -110,10 +129,8 @@ class Chart:
             drawing.text(self.x(value), self.bottom + 18, f"{value:,}", size=11, fill=FAINT, anchor="middle")
         drawing.text(MARGIN, self.top - 28, "partial nodes (Φ)", size=12)
         drawing.text(self.right, self.bottom + 38, "migrations", size=12, anchor="end")
-        if any(map(_is_open, self.points)):
-            bounds = sorted((point.lower_bound, -point.partial_nodes) for point in self.points)
-            way = self._steps([(bound, -partial) for bound, partial in bounds])
-            drawing.path(way, stroke=FAINT, parent=drawing.group("bound"), dash="4 3")
+        if self.is_open:
+            drawing.path(self._steps(self.bounds), stroke=FAINT, parent=drawing.group("bound"), dash="4 3")
         way = self._steps([(point.migrations, point.partial_nodes) for point in self.points])
         drawing.path(way, stroke=PALETTE[0], width="2")
         labelled = set(self._labelled())

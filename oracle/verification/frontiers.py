@@ -1,4 +1,7 @@
-"""The frontier of a stored plan: each of its points is attained by stored plans and bounded by stored arguments."""
+"""The frontier of a stored plan: its points are attained by stored plans and bounded by stored arguments.
+
+Costs never rise along the limits, so limits in between need no evidence of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from oracle.optimum.evidence import CertificateError
+from oracle.optimum.limits import together
 from oracle.optimum.node_classes import count_partial
 from oracle.optimum.weights import ArgumentError
-from oracle.planning.frontier_evidence import all_pools
 from oracle.planning.result import FRONTIER_MODE
 from oracle.verification.checks import BY_SOLVER, Check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.planning.frontier_evidence import PoolFrontier
+    from oracle.planning.frontier import PoolFrontier
     from oracle.verification.plan_file import PlanFile, Point
 
 
@@ -25,6 +28,9 @@ def check_frontier(plan: PlanFile) -> Check:
     told = plan.told
     points = told.frontier or ()
     claim = f"the {len(points)} points of the frontier of {FRONTIER_MODE.value} moves"
+    between = points[0].partial_nodes - points[-1].partial_nodes + 1 - len(points) if points else 0
+    if between > 0:
+        claim += f", and so the {between} limits between them"
     if plan.frontier is None:
         return Check(claim, None, "they bring no evidence")
     if told.frontier_mode is UNSET and told.mode is not FRONTIER_MODE:
@@ -42,21 +48,23 @@ def _attained_and_proved(
     pools = [(evidence[pool], proof) for pool, proof in plan.proofs.items()]
     try:
         attained = [one.attained(proof.placed, proof.inherent.partial_nodes) for one, proof in pools]
-        proved = all_pools([one.proved(proof.placed, proof.inherent.lower_bound) for one, proof in pools])
+        proved = together([one.proved(proof.placed, proof.inherent) for one, proof in pools])
     except (ArgumentError, CertificateError) as error:
         return Check(claim, holds=False, detail=str(error))
     stored = [costs for costs in attained if costs is not None]
-    most = all_pools(stored).tolist() if len(stored) == len(attained) else None
-    least = proved[-len(points) :].tolist()
+    most = together(stored) if len(stored) == len(attained) else None
+    today = points[0].partial_nodes
     unproved = ""
-    for i, point in enumerate(reversed(points)):
+    for point in points:
+        # Both tables end at the partial nodes of today.
+        at = point.partial_nodes - today - 1
         what = f"{point.partial_nodes} partial nodes"
         if point.lower_bound > point.migrations:
             return Check(claim, holds=False, detail=f"{what}: the bound is above what is attained")
-        if most is not None and point.migrations != most[i]:
-            return Check(claim, holds=False, detail=f"{what}: the cheapest of the plans take {most[i]} migrations")
-        if point.lower_bound > least[i]:
-            unproved = f"{what}: rests on a search; the arguments prove {least[i]}"
+        if most is not None and point.migrations != most[at]:
+            return Check(claim, holds=False, detail=f"{what}: the cheapest of the plans take {most[at]} migrations")
+        if point.lower_bound > proved[at]:
+            unproved = f"{what}: rests on a search; the arguments prove {proved[at]}"
     if most is None:
         unproved = "the plans that attain them are too many to be stored"
     if not all(proof.inherent.recheckable for _, proof in pools):
@@ -73,7 +81,7 @@ def _misfit(plan: PlanFile, points: Sequence[Point], evidence: Sequence[PoolFron
         return "a pool has fewer partial nodes now"
     last = sum(proof.inherent.partial_nodes for proof in plan.proofs.values())
     first = sum(now.values())
-    steps = [first - point.partial_nodes for point in points]
-    if steps != list(range(len(points))) or len(points) != first - last + 1:
+    limits = [point.partial_nodes for point in points]
+    if limits != sorted(set(limits), reverse=True) or limits[:1] + limits[-1:] != [first, last]:
         return f"they do not go from {first} down to {last}"
     return ""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oracle.optimum.shared_limits import PoolCosts, cheapest_sums
+from oracle.optimum.limits import PoolCosts, attained, together
+from oracle.optimum.proof import NEVER
 from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from oracle.snapshots.model import NodeContent, Snapshot
     from oracle.verification.plan_file import PoolProof
-
-# Stands for "cannot be reached", and is above all numbers of moves.
-NEVER = 1 << 40
 
 # Steps of the program that finds the lightest jobs with enough instances.
 _MAX_STEPS = 2_000_000
@@ -62,7 +60,7 @@ class PlanBounds:
         """
         stopping: list[PoolCosts] = []
         for proof in proofs.values():
-            costs = PoolCosts.start(proof.inherent, proof.migrations)
+            costs = PoolCosts.of(proof.inherent, proof.migrations)
             for argument in proof.further:
                 costs = costs.with_argument(argument)
             stopping.append(costs)
@@ -84,14 +82,9 @@ class PlanBounds:
 
 
 def _least(pools: Sequence[PoolCosts], limit: int) -> int:
-    """Return the least that all pools together take; one table at a time, as the pools may be many."""
     spare = limit - sum(pool.fewest for pool in pools)
-    if spare < 0:
-        return NEVER
-    least = np.zeros(1, np.int64)
-    for pool in pools:
-        least = cheapest_sums(least, pool.least)[: spare + 1]
-    return min(NEVER, int(least[-1]))
+    least = together(pool.least for pool in pools)
+    return NEVER if spare < 0 else min(NEVER, int(least[min(spare, len(least) - 1)]))
 
 
 def _tried(costs: PoolCosts, contents: Sequence[NodeContent]) -> PoolCosts | None:
@@ -99,9 +92,7 @@ def _tried(costs: PoolCosts, contents: Sequence[NodeContent]) -> PoolCosts | Non
     reached = fewest_moves(nodes_of(contents), count_partial)
     if reached is None:
         return None
-    limits = range(costs.fewest, costs.fewest + len(costs.least))
-    least = [min((moves for partial, moves in reached.items() if partial <= k), default=NEVER) for k in limits]
-    return replace(costs, least=np.maximum(costs.least, np.array(least, np.int64)))
+    return replace(costs, least=np.maximum(costs.least, attained(reached.items(), costs.limits)))
 
 
 def lightest_jobs(snapshot: Snapshot, pools: Iterable[str], weights: Mapping[str, int] | None, instances: int) -> int:

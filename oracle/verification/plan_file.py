@@ -14,7 +14,7 @@ from oracle.optimum.evidence import CertificateError, check_size
 from oracle.optimum.migration_certificate import MigrationCertificate
 from oracle.optimum.node_classes import PlacedProblem
 from oracle.optimum.weights import Branch, Weights  # noqa: TC001 - as above
-from oracle.planning.frontier_evidence import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
+from oracle.planning.frontier import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
 from oracle.planning.result import Asked
 from oracle.planning.resumption import read_moves
 from oracle.verification.checks import ResultError, convert

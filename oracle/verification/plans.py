@@ -12,6 +12,7 @@ from oracle.moves.replay import replay
 from oracle.optimum.certificate import Status
 from oracle.optimum.interruption import BrokenOffError
 from oracle.optimum.node_classes import constrained_problem
+from oracle.optimum.proof import NEVER
 from oracle.optimum.weights import ArgumentError, SolverProof
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Plan
@@ -27,7 +28,7 @@ from oracle.verification.checks import (
 )
 from oracle.verification.enumeration import least_price
 from oracle.verification.frontiers import check_frontier
-from oracle.verification.plan_bounds import NEVER, PlanBounds, lightest_jobs
+from oracle.verification.plan_bounds import PlanBounds, lightest_jobs
 from oracle.verification.plan_file import read_plan
 from oracle.verification.start import check_start
 

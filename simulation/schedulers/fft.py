@@ -4,7 +4,7 @@ Published: a scheduler in rounds that re-places running jobs by an integer progr
 whose node changes.
 
 Inferred: a round starts every 3,600 s; the re-placement has the fewest partial nodes that are possible (Φ*) and, among
-such, moves the fewest instances (`oracle.optimum.migration`); with a limit of b moves a round it has the fewest partial
+such, moves the fewest instances (`oracle.optimum.pools`); with a limit of b moves a round it has the fewest partial
 nodes that so many moves reach. Of nodes with equal contents those of the lowest index change, of equal instances those
 of the oldest job leave. All moves of a round are made at one time, by checkpoint and restart.
 """
@@ -12,13 +12,12 @@ of the oldest job leave. All moves of a round are made at one time, by checkpoin
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from compass_core import Instance, Migration, MoveReason
-from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
-from oracle.planning.pool_frontier import plans_along
+from oracle.optimum.pools import PoolsSearch
+from oracle.optimum.solver import Deadline
 from simulation.demand import GPUS_PER_NODE
 from simulation.schedulers.greedy import GreedyScheduler, best_fit
 
@@ -70,12 +69,9 @@ def _placed(cluster: Cluster, contents: dict[int, Pattern]) -> PlacedProblem:
 
 def _cheapest_changes(placed: PlacedProblem, max_moves: int | None) -> Changes:
     """Return how the contents of nodes change: down to Φ*, or as far as so many moves reach."""
-    if max_moves is None:
-        return fewest_migrations(placed).changes
-    reached: Changes = ()
-    for plan in takewhile(lambda plan: plan.migrations <= max_moves, plans_along(placed)):
-        reached = plan.changes
-    return reached
+    search = PoolsSearch([placed], Deadline())
+    plan = search.cheapest(search.fewest) if max_moves is None else search.fewest_partial_nodes(max_moves).plan
+    return plan.plans[0].changes
 
 
 def _moves(

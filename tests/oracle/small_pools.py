@@ -6,13 +6,16 @@ import random
 from typing import TYPE_CHECKING
 
 from oracle.optimum.node_classes import NodeClass, PackingProblem
+from oracle.optimum.pools import PoolsSearch
+from oracle.optimum.solver import Deadline
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from oracle.optimum.node_classes import Packing
+    from oracle.optimum.migration_certificate import MigrationCertificate
+    from oracle.optimum.node_classes import Packing, PlacedProblem
 
 # Weights alone prove 1 partial node here and the load bound 1, but 2 are needed: 49 GPUs leave 1 beside full nodes,
 # and the only odd instance has 3.
@@ -58,3 +61,11 @@ def nothing_is_uniform(problem: PackingProblem) -> bool:
     """Stand in for `oracle.optimum.exact.is_uniform`, so that pools with a closed form are searched, too."""
     del problem
     return False
+
+
+def fewest_migrations(
+    placed: PlacedProblem, limit: int | None = None, *, seconds: float | None = None
+) -> MigrationCertificate:
+    """Return the cheapest plan of a pool on its own, for Φ* without a limit."""
+    search = PoolsSearch([placed], Deadline(seconds))
+    return search.cheapest(search.fewest if limit is None else limit).plans[0]

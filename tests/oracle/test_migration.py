@@ -14,8 +14,6 @@ import oracle.optimum.search
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import pairs_program
 from oracle.optimum.certificate import Status
-from oracle.optimum.exact import InfeasibleError, UndecidedError
-from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.node_classes import (
     NodeClass,
     PackingProblem,
@@ -24,22 +22,21 @@ from oracle.optimum.node_classes import (
     count_partial,
     packing,
 )
+from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.proving import Prover
 from oracle.optimum.solver import Deadline, IntegerAnswer, Outcome, Program, SolverError
-from oracle.optimum.split import PoolsSearch
 from oracle.optimum.weights import Branch, SolverProof, Weights
-from oracle.planning.pool_frontier import frontier, plans_along
 from oracle.snapshots.document import Document
 from oracle.snapshots.native import read_native
 from tests.oracle import brute_force, every_placement
 from tests.oracle.every_placement import NEVER
-from tests.oracle.small_pools import GAP, clusters, snapshot_of, uniform
+from tests.oracle.small_pools import GAP, clusters, fewest_migrations, snapshot_of, uniform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from oracle.optimum.migration import MigrationOptimum
+    from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.snapshots.model import Pattern
     from tests.oracle.every_placement import Costs
 
@@ -68,6 +65,12 @@ def uniform_pool(nodes: int, demands: str, seed: int, capacity: int = 8) -> Plac
     return PlacedProblem(problem, packing({(0, pattern): count for pattern, count in held.items()}))
 
 
+def along(placed: PlacedProblem, *, seconds: float | None = None) -> list[MigrationCertificate]:
+    """Return the cheapest plans of a pool from the partial nodes of today down to the fewest."""
+    search = PoolsSearch([placed], Deadline(seconds))
+    return [search.cheapest(limit).plans[0] for limit in range(search.present, search.fewest - 1, -1)]
+
+
 def plain_optimum(placed: PlacedProblem, limit: int) -> int | None:
     """Return the fewest migrations as CP-SAT finds them with every column; None if it says there is no plan."""
     answer = solve_by_cp_sat(pairs_program(placed, limit))
@@ -75,30 +78,24 @@ def plain_optimum(placed: PlacedProblem, limit: int) -> int | None:
     return answer.bound
 
 
-def assert_optimal(found: MigrationOptimum, limit: int, migrations: int) -> None:
-    found.certificate.verify()
-    assert found.certificate.max_partial_nodes == limit
+def assert_optimal(found: MigrationCertificate, limit: int, migrations: int) -> None:
+    found.verify()
+    assert found.max_partial_nodes <= limit
     assert (found.status, found.lower_bound, found.migrations) == (Status.OPTIMAL, migrations, migrations)
     assert found.partial_nodes <= limit
 
 
 def assert_agrees(placed: PlacedProblem, costs: Costs) -> None:
-    """Every limit from none to all nodes, each on its own and along the frontier."""
+    """Every limit from none to all nodes, each on its own and one after the other."""
     now = count_partial(placed.problem, placed.current)
     fewest = next(k for k, cost in enumerate(costs) if cost < NEVER)
-    for limit, cost in enumerate(costs):
-        if cost == NEVER:
-            with pytest.raises(InfeasibleError):
-                fewest_migrations(placed, limit)
-        else:
-            assert_optimal(fewest_migrations(placed, limit), limit, cost)
-    assert_optimal(fewest_migrations(placed), fewest, costs[fewest])
-    line = frontier(placed)
-    assert [(point.partial_nodes, point.migrations) for point in line.points] == [
-        (limit, costs[limit]) for limit in range(now, fewest - 1, -1)
+    search = PoolsSearch([placed], Deadline())
+    assert (search.lowest, search.fewest, search.present) == (fewest, fewest, now)
+    for limit, cost in enumerate(costs[fewest:], fewest):
+        assert_optimal(fewest_migrations(placed, limit), limit, cost)
+    assert [(plan.max_partial_nodes, plan.migrations, plan.status) for plan in along(placed)] == [
+        (limit, costs[limit], Status.OPTIMAL) for limit in range(now, fewest - 1, -1)
     ]
-    assert line.status is Status.OPTIMAL
-    assert line.inherent.partial_nodes == fewest
 
 
 class TestAgainstEveryPlacement:
@@ -126,24 +123,24 @@ class TestLargerClusters:
         for seed in range(6):
             placed = uniform_pool(nodes, demands, seed)
             found = fewest_migrations(placed)
-            assert_optimal(found, found.inherent.partial_nodes, found.migrations)
-            assert plain_optimum(placed, found.inherent.partial_nodes) == found.migrations
+            assert_optimal(found, found.max_partial_nodes, found.migrations)
+            assert plain_optimum(placed, found.max_partial_nodes) == found.migrations
 
     def test_limits_between(self) -> None:
         placed = uniform_pool(30, "awkward", seed=5)
-        for point in frontier(placed).points[::3]:
-            assert point.status is Status.OPTIMAL
-            assert plain_optimum(placed, point.partial_nodes) == point.migrations
+        for plan in along(placed)[::3]:
+            assert plan.status is Status.OPTIMAL
+            assert plain_optimum(placed, plan.max_partial_nodes) == plan.migrations
 
     @pytest.mark.parametrize(("nodes", "demands"), [(12_500, "common"), (20_000, "uniform"), (1_250, "awkward")])
     def test_many_nodes_are_settled_with_a_proof_that_can_be_checked(self, nodes: int, demands: str) -> None:
         found = fewest_migrations(uniform_pool(nodes, demands, seed=1))
-        assert_optimal(found, found.inherent.partial_nodes, found.lower_bound)
-        assert found.certificate.holds()
+        assert_optimal(found, found.max_partial_nodes, found.lower_bound)
+        assert found.holds()
 
     def test_nodes_of_16_gpus(self) -> None:
         found = fewest_migrations(uniform_pool(60, "common", seed=3, capacity=16))
-        assert_optimal(found, found.inherent.partial_nodes, found.lower_bound)
+        assert_optimal(found, found.max_partial_nodes, found.lower_bound)
 
     def test_equal_pools_get_equal_answers(self) -> None:
         assert fewest_migrations(uniform_pool(300, "uniform", 7)) == fewest_migrations(uniform_pool(300, "uniform", 7))
@@ -164,16 +161,16 @@ def test_every_collected_case_has_the_expected_migrations(real_data: Path) -> No
         found = [fewest_migrations(constrained_problem(nodes)) for nodes in snapshot.contents.values()]
         assert sum(pool.migrations for pool in found) == case["expected"]["fewest_migrations"], case["id"]
         assert all(pool.status is Status.OPTIMAL for pool in found)
-        assert all(pool.certificate.holds() for pool in found)
+        assert all(pool.holds() for pool in found)
 
 
-class TestFrontier:
-    """One point a limit, from today's partial nodes to Φ*; each has a plan that does what it says."""
+class TestOneLimitAfterTheOther:
+    """From today's partial nodes to Φ*; each limit has a plan that does what it says."""
 
     @pytest.mark.long
     def test_migrations_never_fall_as_fewer_partial_nodes_are_allowed(self) -> None:
         for seed in range(10):
-            migrations = [point.migrations for point in frontier(uniform_pool(80, "uniform", seed)).points]
+            migrations = [plan.migrations for plan in along(uniform_pool(80, "uniform", seed))]
             assert migrations[0] == 0
             assert migrations == sorted(migrations)
 
@@ -183,22 +180,17 @@ class TestFrontier:
         assert any(former < latter for step in steps for former, latter in pairwise(step))
 
     @pytest.mark.long
-    def test_the_plans_behind_the_points(self) -> None:
-        placed = uniform_pool(120, "awkward", seed=4)
-        plans = list(plans_along(placed))
-        points = frontier(placed).points
-        assert [plan.max_partial_nodes for plan in plans] == [point.partial_nodes for point in points]
-        for plan, point in zip(plans, points, strict=True):
+    def test_their_plans(self) -> None:
+        for plan in along(uniform_pool(120, "awkward", seed=4)):
             plan.verify()
             assert plan.recheckable
-            assert count_partial(plan.problem, plan.packing) <= point.partial_nodes
-            assert (plan.migrations, plan.lower_bound) == (point.migrations, point.lower_bound)
+            assert count_partial(plan.problem, plan.packing) <= plan.max_partial_nodes
 
-    def test_without_time_each_point_has_both_bounds(self) -> None:
+    def test_without_time_each_has_both_bounds(self) -> None:
         for placed, costs in small_pools(60, seed=8):
-            for point in frontier(placed, time_limit=0).points:
-                assert point.lower_bound <= costs[point.partial_nodes] <= point.migrations
-                assert (point.status is Status.OPTIMAL) == (point.lower_bound == point.migrations)
+            for plan in along(placed, seconds=0):
+                assert plan.lower_bound <= costs[plan.max_partial_nodes] <= plan.migrations
+                assert (plan.status is Status.OPTIMAL) == (plan.lower_bound == plan.migrations)
 
 
 class TestSeveralPools:
@@ -246,8 +238,8 @@ class TestOutOfTime:
 
     def test_without_time_the_bounds_enclose_the_optimum(self) -> None:
         for placed, costs in small_pools(100, seed=3):
-            found = fewest_migrations(placed, time_limit=0)
-            found.certificate.verify()
+            found = fewest_migrations(placed, seconds=0)
+            found.verify()
             assert found.lower_bound <= costs[found.partial_nodes] <= found.migrations
             assert (found.status is Status.OPTIMAL) == (found.lower_bound == found.migrations)
 
@@ -256,15 +248,41 @@ class TestOutOfTime:
         nodes: dict[tuple[int, Pattern], int] = {(0, (demand,)): count for demand, count in demands.items()}
         held = packing({**nodes, (0, ()): 20 - sum(demands.values())})
         placed = PlacedProblem(uniform(demands, 20, capacity=16), held)
-        with pytest.raises(UndecidedError, match="not known"):
-            fewest_migrations(placed, 1, time_limit=0)
-        with pytest.raises(InfeasibleError, match="at least 2"):
-            fewest_migrations(placed, 1)
+        open_, settled = PoolsSearch([placed], Deadline(0)), PoolsSearch([placed], Deadline())
+        assert open_.lowest <= 1 < open_.fewest
+        assert settled.lowest == settled.fewest == 2
         assert_optimal(fewest_migrations(placed), 2, plain_optimum(placed, 2) or 0)
 
-    def test_no_less_than_nothing(self) -> None:
-        with pytest.raises(InfeasibleError, match="at least"):
-            fewest_migrations(uniform_pool(10, "uniform", seed=1), -1)
+    def test_a_pool_that_may_have_fewer_partial_nodes_may_leave_more_to_the_others(self) -> None:
+        """Time that runs out before Φ* of a pool is settled makes no bound on all of them false."""
+        loose = 0
+        several = list(small_pools(400, seed=11))
+        for (one, costs), (other, more) in zip(several[::2], several[1::2], strict=True):
+            search = PoolsSearch([one, other], Late())
+            every = every_placement.combined([costs, more])
+            loose += search.lowest < search.fewest
+            for limit in range(search.fewest, search.present + 1):
+                plan = search.cheapest(limit)
+                assert plan.lower_bound <= every[limit] <= plan.migrations
+            for most in range(3):
+                found = search.fewest_partial_nodes(most)
+                assert found.lower_bound <= next(k for k, cost in enumerate(every) if cost <= most)
+        assert loose > 3
+
+
+class Late(Deadline):
+    """A deadline that is over while Φ* of the first pool is looked for, and open afterwards."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        self._asked += 1
+        return 0.0 if self._asked == 1 else None
 
 
 def nothing(*_: object) -> None:
@@ -282,7 +300,7 @@ class TestEveryStageIsExact:
 
     def test_what_only_a_solver_proves_is_marked_as_its_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Prover, "tree", nothing)
-        arguments = [fewest_migrations(placed).certificate for placed, _ in small_pools(300, seed=1)]
+        arguments = [fewest_migrations(placed) for placed, _ in small_pools(300, seed=1)]
         claimed = [certificate for certificate in arguments if isinstance(certificate.argument, SolverProof)]
         assert claimed
         for certificate in claimed:
@@ -299,7 +317,7 @@ class TestEveryStageIsExact:
         for placed, costs in small_pools(300, seed=1):
             found = fewest_migrations(placed)
             open_ += found.status is Status.UNKNOWN
-            assert found.lower_bound <= costs[found.inherent.partial_nodes] <= found.migrations
+            assert found.lower_bound <= costs[found.max_partial_nodes] <= found.migrations
         assert open_
 
     def test_a_solver_that_returns_nonsense_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +330,7 @@ class TestEveryStageIsExact:
 
     @pytest.mark.long
     def test_weights_alone_prove_most_and_trees_the_rest(self) -> None:
-        arguments = [fewest_migrations(placed).certificate.argument for placed, _ in small_pools(600, seed=6)]
+        arguments = [fewest_migrations(placed).argument for placed, _ in small_pools(600, seed=6)]
         kinds = Counter(map(type, arguments))
         assert kinds[Weights] > kinds[Branch] > 0
         assert 100 * kinds[SolverProof] < len(arguments)

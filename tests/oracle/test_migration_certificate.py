@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from oracle.optimum.certificate import CertificateError, Status
-from oracle.optimum.migration import fewest_migrations
 from oracle.optimum.migration_certificate import ChangedNodes, MigrationCertificate
 from oracle.optimum.model import Pool
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, constrained_problem, packing
@@ -20,7 +19,7 @@ from oracle.optimum.proof import Proof
 from oracle.optimum.weights import ArgumentError, Arrivals, Branch, Free, Full, Leaving, Partial, SolverProof, Weights
 from tests.oracle import every_placement
 from tests.oracle.every_placement import NEVER
-from tests.oracle.small_pools import clusters, snapshot_of
+from tests.oracle.small_pools import clusters, fewest_migrations, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +115,7 @@ class TestBounds:
 @pytest.fixture(scope="module")
 def certificates() -> list[MigrationCertificate]:
     """Certificates with every kind of argument that can be checked."""
-    found = [fewest_migrations(placed).certificate for placed, _ in pools(600, seed=6)]
+    found = [fewest_migrations(placed) for placed, _ in pools(600, seed=6)]
     found = [certificate for certificate in found if certificate.migrations > 1 and certificate.recheckable]
     branched = [one for one in found if isinstance(one.argument, Branch)]
     assert branched

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -18,6 +19,8 @@ from oracle.optimum.certificate import Status
 from oracle.optimum.evidence import CertificateError
 from oracle.optimum.exact import InfeasibleError
 from oracle.optimum.node_classes import PlacedProblem, count_partial
+from oracle.optimum.solver import Deadline
+from oracle.planning.frontier import MAX_POINTS, frontier_of_pools
 from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.verification import ResultError, verify
@@ -170,6 +173,58 @@ def test_small_clusters(seed: int) -> None:
         assert live.live
         assert live.partial_nodes_after >= found.partial_nodes_after
         holds(live, snapshot)
+
+
+class TestManyLimits:
+    """Of 120 limits 50 are looked at; what is told of the others holds, as is known of these pools from the outset.
+
+    Every move of a 4 onto another empties one node and fills one. Of four nodes with a 2 three moves empty three, and
+    the last is full.
+    """
+
+    SNAPSHOT = _snapshot({f"a{k}": [4] for k in range(60)}, {f"b{k}": [2] for k in range(60)})
+    COSTS = tuple(
+        min(
+            (more + 1) // 2 + (less - more) - (less - more) // 4 for more in range(max(0, less - 60), min(60, less) + 1)
+        )
+        for less in range(120, -1, -1)
+    )
+
+    def test_both_ends_and_the_bounds_in_between(self) -> None:
+        points = plan(self.SNAPSHOT).frontier()
+        assert len(points) == MAX_POINTS
+        assert (points[0].partial_nodes, points[-1].partial_nodes) == (120, 0)
+        for point in points:
+            assert point.lower_bound == point.migrations == self.COSTS[point.partial_nodes]
+        gaps = [
+            (other.partial_nodes, one.partial_nodes, one.lower_bound, other.migrations)
+            for one, other in pairwise(points)
+        ]
+        for fewest, most, lower, upper in gaps:
+            assert all(lower <= self.COSTS[limit] <= upper for limit in range(fewest, most + 1))
+        # What is left open is spread evenly.
+        assert max(most - fewest for fewest, most, _, _ in gaps) <= 4
+
+    def test_without_time_there_are_as_many_points_with_both_bounds(self) -> None:
+        points = frontier_of_pools(self.SNAPSHOT, Deadline(0))
+        assert len(points) == MAX_POINTS
+        assert any(point.status is Status.UNKNOWN for point in points)
+        for point in points:
+            assert point.lower_bound <= self.COSTS[point.partial_nodes] <= point.migrations
+
+    def test_the_ends_are_enough_for_verifying(self) -> None:
+        found = plan(self.SNAPSHOT)
+        data = found.to_dict(found.frontier())
+        points = cast("list[dict[str, int]]", data["frontier"])
+        for kept, between in ((points, 121 - len(points)), (points[:: len(points) - 1], 119)):
+            told = json.loads(json.dumps({**data, "frontier": kept}))
+            (check,) = [one for one in verify(told, self.SNAPSHOT) if "frontier" in one.claim]
+            assert check.holds
+            assert check.claim.endswith(f", and so the {between} limits between them")
+        for wrong in (points[1:], points[:-1], [points[0], *points], [*points[2:4], *points]):
+            told = json.loads(json.dumps({**data, "frontier": wrong}))
+            (check,) = [one for one in verify(told, self.SNAPSHOT) if "frontier" in one.claim]
+            assert check.holds is False
 
 
 def test_a_frontier_is_attained_by_its_plans_or_not_at_all() -> None:

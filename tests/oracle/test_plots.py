@@ -17,6 +17,7 @@ from matplotlib.textpath import text_to_path
 from oracle.moves.move import Move, MoveError
 from oracle.planning.frontier import PlanFrontierPoint
 from oracle.plots import plot_frontier, plot_plan
+from oracle.plots.frontier_picture import Chart
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
 if TYPE_CHECKING:
@@ -452,6 +453,20 @@ class TestFrontier:
         assert "#FFFFFF" not in [fill for group, fill in discs.items() if group is not hollow]
         assert len(having(root, "g", "bound")) == 1
         assert any("Hollow: not proved" in text for text in texts(root))
+
+    def test_what_lies_between_points_lies_between_two_lines(self, tmp_path: Path) -> None:
+        path = tmp_path / "frontier.svg"
+        plot_frontier(proved((5, 0), (4, 1), (1, 7)), path)
+        root = drawn(path)
+        assert not having(root, "g", "open")
+        assert not any("Hollow" in text for text in texts(root))
+        assert any("Dashed: the bound" in text for text in texts(root))
+        (bound,) = having(root, "g", "bound")
+        chart = Chart(proved((5, 0), (4, 1), (1, 7)))
+        # 2 partial nodes may take a single migration, a last one takes seven.
+        assert chart.bounds == [(0, 5), (1, 4), (1, 2), (7, 1)]
+        (way,) = bound.findall(SVG + "path")
+        assert way.get("d", "").count("V") == 3
 
     def test_no_points(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="at least one point"):

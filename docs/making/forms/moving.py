@@ -59,7 +59,10 @@ class JobAtStart(Form):
 
 
 class FrontierPoint(Form):
-    """The fewest migrations for one limit on partial nodes, if instances may be stopped first."""
+    """The fewest migrations for one limit on partial nodes, if instances may be stopped first.
+
+    A limit between two points takes at least the `lower_bound` of the one before, at most the `migrations` of the next.
+    """
 
     partial_nodes: Annotated[int, says("partial nodes that may be left")]
     migrations: Annotated[int, says("moves: attained")]
@@ -131,7 +134,9 @@ class Plan(Form):
         Literal["checkpoint"] | UnsetType,
         says("with `--frontier`: its moves may stop instances first, whatever `mode` is"),
     ] = UNSET
-    frontier: Annotated[tuple[FrontierPoint, ...] | UnsetType, says("with `--frontier`: one point a limit")] = UNSET
+    frontier: Annotated[
+        tuple[FrontierPoint, ...] | UnsetType, says("with `--frontier`, from most partial nodes to fewest")
+    ] = UNSET
 
 
 class Failure(Form):

@@ -86,8 +86,10 @@ class TestTable:
         assert len(shown) == 25
         assert (shown[0], shown[-2:]) == (rows[0], rows[-2:])
         assert all(row in rows for row in shown)
-        assert short.endswith("17 rows of 41 left out (-v lists them).\n")
+        between = "Between two rows: at least the migrations of the upper one, at most those of the lower one.\n"
+        assert short.endswith("17 rows of 41 left out (-v lists them).\n" + between)
         assert "left out" not in full
+        assert "Between" not in full
 
     def test_nothing_to_move(self, sifopt: Sifopt, cluster: Path) -> None:
         result = sifopt("plan", cluster, "--protect", "team")

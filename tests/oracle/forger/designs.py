@@ -261,6 +261,10 @@ def _points(points: list[Data]) -> Iterator[list[Data]]:
         ]
         yield [*points[:1], *more[1:]]
     yield points[:-1]
+    if len(points) > 2:
+        ends = [points[0], points[-1]]
+        yield ends
+        yield [ends[0], {**ends[1], "migrations": integer(ends[1], "migrations") - 1}]
     yield [*points, {**points[-1], "partial_nodes": integer(points[-1], "partial_nodes") - 1}]
     yield [{**point, "partial_nodes": integer(point, "partial_nodes") - (k > 0)} for k, point in enumerate(points)]
 
