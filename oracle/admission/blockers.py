@@ -5,13 +5,15 @@ A cordon or an immovable instance is named only if lifting it has been tried and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oracle.admission.room import count_fitting, make_room, open_nodes
-from oracle.optimum.solver import Outcome
+from oracle.snapshots.model import pattern_of
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +40,7 @@ class BlockerKind(StrEnum):
     OVERCOMMITTED = "overcommitted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Blocker:
     """One thing that stands in a job's way in one pool.
 
@@ -66,7 +68,7 @@ class Blocker:
     alone: bool = True
 
     def __str__(self) -> str:
-        gpus = f"{self.gpus} GPU{'s' * (self.gpus != 1)}"
+        gpus = count(self.gpus, "GPU")
         together = "" if self.alone else " (all such together)"
         match self.kind:
             case BlockerKind.DEMAND:
@@ -84,13 +86,8 @@ class Blocker:
 
     def to_json(self) -> dict[str, object]:
         """Return the blocker as data for JSON."""
-        data: dict[str, object] = {"kind": self.kind.value, "gpus": self.gpus, "pool": self.pool}
-        data |= {
-            key: value
-            for key, value in (("node", self.node), ("job", self.job), ("instance", self.instance))
-            if value is not None
-        }
-        return {**data, "alone": self.alone, "text": str(self)}
+        data = {**asdict(self), "kind": self.kind.value, "text": str(self)}
+        return {key: value for key, value in data.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +129,10 @@ def find_blockers(
 def _shortages(contents: Sequence[NodeContent], waiting: Waiting) -> Iterator[Blocker]:
     largest = max(contents, key=lambda content: content.capacity, default=None)
     if largest is not None and largest.capacity < waiting.gpus:
-        yield Blocker(
-            kind=BlockerKind.DEMAND,
-            gpus=waiting.gpus - largest.capacity,
-            pool=waiting.pool,
-            node=largest.name,
-        )
+        yield Blocker(BlockerKind.DEMAND, waiting.gpus - largest.capacity, waiting.pool, largest.name)
     missing = waiting.instances * waiting.gpus - free_gpus(contents)
     if missing > 0:
-        yield Blocker(kind=BlockerKind.CAPACITY, gpus=missing, pool=waiting.pool)
+        yield Blocker(BlockerKind.CAPACITY, missing, waiting.pool)
 
 
 def _nearest(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[Blocker]:
@@ -149,22 +141,17 @@ def _nearest(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[Bloc
     short = [(waiting.gpus - free_gpus([content]) % waiting.gpus, content) for content in takes]
     possible = [(gpus, content) for gpus, content in short if free_gpus([content]) + gpus <= content.capacity]
     for gpus, content in sorted(possible or short, key=lambda pair: (pair[0], pair[1].name))[:MAX_NODES_LISTED]:
-        yield Blocker(kind=BlockerKind.NODE, gpus=gpus, pool=waiting.pool, node=content.name)
+        yield Blocker(BlockerKind.NODE, gpus, waiting.pool, content.name)
 
 
 def _overcommitted(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[Blocker]:
     for content in contents:
         if content.overcommitted:
-            yield Blocker(
-                kind=BlockerKind.OVERCOMMITTED,
-                gpus=content.used - content.capacity,
-                pool=waiting.pool,
-                node=content.name,
-            )
+            beyond = content.used - content.capacity
+            yield Blocker(BlockerKind.OVERCOMMITTED, beyond, waiting.pool, content.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lift:
+class _Lift(NamedTuple):
     """A restriction taken away from one node: what the node would be, and the blocker to name if that helps."""
 
     content: NodeContent
@@ -193,12 +180,8 @@ def _lifted(
 def _cordons(contents: Iterable[NodeContent], waiting: Waiting) -> Iterator[_Lift]:
     for content in contents:
         if not content.schedulable and not content.overcommitted:
-            blocker = Blocker(
-                kind=BlockerKind.CORDON,
-                gpus=content.capacity - content.used,
-                pool=waiting.pool,
-                node=content.name,
-            )
+            free = content.capacity - content.used
+            blocker = Blocker(BlockerKind.CORDON, free, waiting.pool, content.name)
             yield _Lift(replace(content, schedulable=True), blocker)
 
 
@@ -208,21 +191,11 @@ def _pins(snapshot: Snapshot, contents: Iterable[NodeContent], waiting: Waiting)
         for i, instance in enumerate(job.instances):
             if instance.node in takes and not instance.movable:
                 content = takes[instance.node]
-                at = content.immovable.index(instance.gpus)
-                freed = replace(
-                    content,
-                    immovable=content.immovable[:at] + content.immovable[at + 1 :],
-                    movable=tuple(sorted((*content.movable, instance.gpus), reverse=True)),
-                )
-                blocker = Blocker(
-                    kind=BlockerKind.IMMOVABLE,
-                    gpus=instance.gpus,
-                    pool=waiting.pool,
-                    node=instance.node,
-                    job=job.name,
-                    instance=i,
-                )
-                yield _Lift(freed, blocker)
+                stuck = Counter(content.immovable) - Counter([instance.gpus])
+                movable = pattern_of((*content.movable, instance.gpus))
+                freed = replace(content, immovable=pattern_of(stuck.elements()), movable=movable)
+                where = waiting.pool, instance.node, job.name, i
+                yield _Lift(freed, Blocker(BlockerKind.IMMOVABLE, instance.gpus, *where))
 
 
 def _different(lifts: Iterable[_Lift]) -> Iterator[_Lift]:
@@ -234,17 +207,11 @@ def _different(lifts: Iterable[_Lift]) -> Iterator[_Lift]:
 def _helps(contents: Iterable[NodeContent], lifts: Iterable[_Lift], waiting: Waiting, deadline: Deadline) -> bool:
     """Whether the job is known to fit once all these restrictions are taken away."""
     changed: dict[str, NodeContent] = {}
-    for lift in lifts:
+    for content, _ in lifts:
         # Several lifts of one node are of all that cannot move there.
-        several = lift.content.name in changed
-        changed[lift.content.name] = _all_movable(lift.content) if several else lift.content
-    nodes = [changed.get(content.name, content) for content in contents]
-    kinds = open_nodes(nodes)
-    if count_fitting(kinds, waiting.gpus) >= waiting.instances:
-        return True
-    return make_room(kinds, waiting.instances, waiting.gpus, deadline).outcome in {Outcome.OPTIMAL, Outcome.FOUND}
-
-
-def _all_movable(content: NodeContent) -> NodeContent:
-    movable = tuple(sorted((*content.immovable, *content.movable), reverse=True))
-    return replace(content, immovable=(), movable=movable)
+        movable = pattern_of(content.immovable + content.movable)
+        several = content.name in changed
+        changed[content.name] = replace(content, immovable=(), movable=movable) if several else content
+    kinds = open_nodes(changed.get(content.name, content) for content in contents)
+    fit_now = count_fitting(kinds, waiting.gpus) >= waiting.instances
+    return fit_now or make_room(kinds, waiting.instances, waiting.gpus, deadline).changes is not None

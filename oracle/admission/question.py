@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from oracle.moves.move import MoveMode
+from oracle.moves.move import MoveMode, MoveOrder
+from oracle.moves.ordering import NoOrderError, live_sequence, order_interchangeably
+from oracle.moves.replay import Occupancy
+from oracle.moves.steps import in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from oracle.snapshots.model import PendingJob
+    from oracle.moves.move import Move, Relocated
+    from oracle.snapshots.model import PendingJob, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class AskedJob:
 
     def to_json(self) -> dict[str, object]:
         """Return the job as data for JSON."""
-        return {"instances": self.instances, "gpus_per_instance": self.gpus_per_instance, "pool": self.pool}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +68,28 @@ class Question:
             mode=MoveMode(mode), protected=tuple(sorted(set(protected))), max_per_job_at_once=max_per_job_at_once
         )
 
+    def ordered(self, snapshot: Snapshot, relocations: Sequence[Relocated]) -> MoveOrder:
+        """Return these relocations in an order that is allowed, or the like with destinations exchanged.
+
+        Raises
+        ------
+        NoOrderError
+            None was found; there may be one.
+        """
+        if self.mode is MoveMode.CHECKPOINT:
+            return order_interchangeably(snapshot, relocations, max_per_job_at_once=self.max_per_job_at_once)
+        sequence = live_sequence(snapshot, relocations)
+        if sequence is None:
+            raise NoOrderError("no sequence of moves into free space was found; there may be one")
+        return self.in_steps(snapshot, sequence)
+
+    def in_steps(self, snapshot: Snapshot, sequence: Iterable[Move]) -> MoveOrder:
+        """Return a sequence of moves into free space in steps."""
+        return MoveOrder(moves=in_steps(sequence, Occupancy(snapshot).free, self.max_per_job_at_once))
+
     def to_json(self) -> dict[str, object]:
         """Return what was asked as it stands in an answer."""
-        return {
-            "mode": self.mode.value,
-            "protected": list(self.protected),
-            "max_per_job_at_once": self.max_per_job_at_once,
-        }
+        return {**asdict(self), "mode": self.mode.value, "protected": list(self.protected)}
 
 
 def jobs_for(jobs: Iterable[PendingJob], pool: str | None) -> tuple[PendingJob, ...]:

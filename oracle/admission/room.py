@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from oracle.optimum.model import Model, NodeKind, Pool
 from oracle.optimum.proof import NEVER, line_of
 from oracle.optimum.proving import Prover, Question
@@ -53,6 +55,27 @@ class Room:
     most: int
     weights: Weights | None = None
     proof: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomEvidence:
+    """Weights about one pool, the instances that wait counted among those that run there.
+
+    Attributes
+    ----------
+    pool
+        Its name.
+    argument
+        Why the job does not fit, however instances are moved, or why it takes several moves before it fits; None if
+        neither is so, or if that rests on a solver's word.
+    """
+
+    pool: str
+    argument: Weights | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the evidence as data for JSON."""
+        return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, object])
 
 
 def open_nodes(contents: Iterable[NodeContent]) -> Counter[NodeKind]:

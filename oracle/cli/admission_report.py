@@ -13,7 +13,7 @@ from oracle.safe_text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.admission.jobs import Admission
+    from oracle.admission.answer import Admission
     from oracle.cli.tables import Screen
     from oracle.snapshots.model import Snapshot
 

@@ -18,8 +18,7 @@ from oracle.safe_text import json_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.admission.jobs import Admission
-    from oracle.admission.queues import QueueAdmission
+    from oracle.admission.answer import Admission, QueueAdmission
     from oracle.cli.command import Parser
     from oracle.snapshots.model import Snapshot
 

@@ -15,8 +15,7 @@ from oracle.safe_text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.admission.jobs import Admission
-    from oracle.admission.queues import QueueAdmission, Together
+    from oracle.admission.answer import Admission, QueueAdmission, Together
     from oracle.cli.tables import Screen
     from oracle.snapshots.model import PendingJob, Snapshot
 

@@ -161,6 +161,17 @@ class MoveOrder:
         """Number of steps."""
         return max((move.step for move in self.moves), default=0)
 
+    def named(self, snapshot: Snapshot) -> MoveOrder:
+        """Return the order with the names that its instances have in this snapshot."""
+        return MoveOrder(moves=with_names(snapshot, self.moves), stops=with_names(snapshot, self.stops))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the order as it stands in the JSON of admissions."""
+        return {
+            "moves": [move.to_json() for move in self.moves],
+            "stopped_first": [stop.to_json() for stop in self.stops],
+        }
+
 
 MoveOrStop = TypeVar("MoveOrStop", Move, Stop)
 

@@ -1,4 +1,4 @@
-"""An order of moves in which no node is ever over-booked, with few stops and few steps.
+"""An order of moves in which no node is ever over-booked, with few stops and few steps, or without any stop.
 
 The relocations are given; which instances move, and where to, is settled elsewhere. With checkpoint and restart every
 set of relocations that fits in the end has an order; if it has one without stops, all its moves are live.
@@ -11,27 +11,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move, MoveError, MoveOrder, Stop
-from oracle.moves.move_problem import MoveProblem, NoOrderError
-from oracle.moves.replay import Occupancy, replay
-from oracle.moves.stopping import find_sequence
-from oracle.moves.timetable import Timetable
+from oracle.moves.rematching import rematched
+from oracle.moves.replay import Occupancy, by_steps, replay
+from oracle.moves.sequence import NoOrderError, find_sequence
+from oracle.moves.steps import stops_and_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from oracle.moves.move import Relocated
-    from oracle.moves.move_problem import Event
     from oracle.moves.replay import Key
     from oracle.snapshots.model import Snapshot
 
-__all__ = ["NoOrderError", "order_moves"]
+__all__ = ["NoOrderError", "live_sequence", "live_start", "order_interchangeably", "order_moves"]
 
 
 def order_moves(
-    snapshot: Snapshot,
-    relocations: Iterable[Relocated],
-    *,
-    max_per_job_at_once: int | None = None,
+    snapshot: Snapshot, relocations: Iterable[Relocated], *, max_per_job_at_once: int | None = None
 ) -> MoveOrder:
     """Return the relocations as moves in steps, replayed on the snapshot.
 
@@ -56,116 +52,17 @@ def order_moves(
     ValueError
         `max_per_job_at_once` is below 1.
     """
-    if max_per_job_at_once is not None and max_per_job_at_once < 1:
-        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {max_per_job_at_once}")
-    transfers = _Transfers(snapshot, relocations)
-    events = find_sequence(transfers.problem, limit=max_per_job_at_once)
-    if max_per_job_at_once is not None and _stopped(events):
-        order = transfers.one_after_another(events, max_per_job_at_once)
-    else:
-        order = transfers.side_by_side(events, max_per_job_at_once)
-    replay(snapshot, order.moves, order.stops, max_per_job_at_once=max_per_job_at_once)
+    limit = max_per_job_at_once
+    if limit is not None and limit < 1:
+        raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {limit}")
+    moves = [Move(0, item.job, item.instance, item.gpus, item.source, item.destination) for item in relocations]
+    occupancy = Occupancy(snapshot)
+    _check(moves, occupancy)
+    events = find_sequence(moves, occupancy.free, limit)
+    sequence = (_stop(moves[event.move]) if event.stops else moves[event.move] for event in events)
+    order = stops_and_steps(sequence, occupancy.free, limit)
+    replay(snapshot, order.moves, order.stops, max_per_job_at_once=limit)
     return order
-
-
-class _Transfers:
-    """Checked relocations, with nodes and jobs by number where a problem is to be solved."""
-
-    def __init__(self, snapshot: Snapshot, relocations: Iterable[Relocated]) -> None:
-        occupancy = Occupancy(snapshot)
-        self.moves = tuple(
-            Move(0, item.job, item.instance, item.gpus, item.source, item.destination) for item in relocations
-        )
-        self.free = occupancy.free
-        _check(self.moves, occupancy)
-        number = {node: n for n, node in enumerate(self.free)}
-        jobs = {job: j for j, job in enumerate(dict.fromkeys(move.job for move in self.moves))}
-        self.problem = MoveProblem(
-            sizes=tuple(move.gpus for move in self.moves),
-            sources=tuple(number[move.source] for move in self.moves),
-            targets=tuple(number[move.destination] for move in self.moves),
-            jobs=tuple(jobs[move.job] for move in self.moves),
-            free={number[node]: free for node, free in self.free.items()},
-        )
-
-    def side_by_side(self, events: Sequence[Event], limit: int | None) -> MoveOrder:
-        """Return the sequence with every move as early as possible and every stop as late as possible."""
-        table = Timetable(self.free, limit)
-        stopped = _stopped(events)
-        for i in sorted(stopped):
-            table.release(self.moves[i].source, self.moves[i].gpus)
-        for event in events:
-            if not event.stops:
-                table.put(self.moves[event.move], stopped=event.move in stopped)
-        put = {(move.job, move.instance): move for move in table.moves}
-        stops: list[Stop] = []
-        for i in sorted(stopped):
-            move = put[self.moves[i].job, self.moves[i].instance]
-            step = table.delay_stop(move)
-            if step is not None:
-                stops.append(_stop(move, step))
-        return MoveOrder(moves=tuple(sorted(table.moves)), stops=tuple(sorted(stops)))
-
-    def one_after_another(self, events: Sequence[Event], limit: int) -> MoveOrder:
-        """Return the sequence cut into steps without a change of order, so that its stops keep to the limit."""
-        step = _Step(self.free, limit)
-        moves: list[Move] = []
-        stops: list[Stop] = []
-        for event in events:
-            move = self.moves[event.move]
-            if event.stops:
-                step.close()
-                step.stop(move)
-                stops.append(_stop(move, step.number))
-            else:
-                if not step.takes(move):
-                    step.close()
-                moves.append(step.put(move))
-        return MoveOrder(moves=tuple(sorted(moves)), stops=tuple(sorted(stops)))
-
-
-class _Step:
-    """The step being filled: what was free when it began, and which instances are down in it."""
-
-    def __init__(self, free: Mapping[str, int], limit: int) -> None:
-        self.number = 1
-        self._free = Counter(free)
-        self._limit = limit
-        self._left: Counter[str] = Counter()  # GPUs that are given back when the step ends
-        self._down: Counter[str] = Counter()  # instances stopped or moving, by job
-        self._stopped: set[Key] = set()
-        self._moving: list[Move] = []
-
-    def stop(self, move: Move) -> None:
-        """Stop an instance before this step, in which nothing has moved yet."""
-        self._free[move.source] += move.gpus
-        self._down[move.job] += 1
-        self._stopped.add((move.job, move.instance))
-
-    def takes(self, move: Move) -> bool:
-        """Whether the move can be made in this step too."""
-        down = self._down[move.job] + ((move.job, move.instance) not in self._stopped)
-        return move.gpus <= self._free[move.destination] and down <= self._limit
-
-    def put(self, move: Move) -> Move:
-        """Make the move in this step."""
-        key = move.job, move.instance
-        self._free[move.destination] -= move.gpus
-        if key not in self._stopped:
-            self._left[move.source] += move.gpus
-            self._down[move.job] += 1
-        self._stopped.discard(key)
-        self._moving.append(replace(move, step=self.number))
-        return self._moving[-1]
-
-    def close(self) -> None:
-        """Begin the next step, if anything moves in this one."""
-        if self._moving:
-            self.number += 1
-            self._free.update(self._left)
-            self._down.subtract(move.job for move in self._moving)
-            self._left.clear()
-            self._moving.clear()
 
 
 def _check(moves: Sequence[Move], occupancy: Occupancy) -> None:
@@ -184,10 +81,108 @@ def _check(moves: Sequence[Move], occupancy: Occupancy) -> None:
             raise MoveError(f"node {node!r} would end over-booked by {-free[node]}")
 
 
-def _stopped(events: Iterable[Event]) -> frozenset[int]:
-    """Return the moves whose instance is stopped first."""
-    return frozenset(event.move for event in events if event.stops)
+def _stop(move: Move) -> Stop:
+    return Stop(0, move.job, move.instance, move.gpus, move.source)
 
 
-def _stop(move: Move, step: int) -> Stop:
-    return Stop(step, move.job, move.instance, move.gpus, move.source)
+def order_interchangeably(
+    snapshot: Snapshot, relocations: Iterable[Relocated], *, max_per_job_at_once: int | None = None
+) -> MoveOrder:
+    """Return the order of these relocations, or of the same with destinations exchanged if that stops fewer instances.
+
+    Errors are those of `order_moves` on the relocations as they are.
+    """
+    relocations = tuple(relocations)
+    orders: list[MoveOrder] = []
+    first: NoOrderError | None = None
+    try:
+        orders.append(order_moves(snapshot, relocations, max_per_job_at_once=max_per_job_at_once))
+        if orders[0].live:
+            return orders[0]
+    except NoOrderError as error:
+        first = error
+    try:
+        exchanged = rematched(snapshot, relocations)
+        orders.append(order_moves(snapshot, exchanged, max_per_job_at_once=max_per_job_at_once))
+    except NoOrderError:
+        if first is not None:
+            raise first from None
+    return min(orders, key=lambda order: (len(order.stops), order.steps))
+
+
+def live_sequence(snapshot: Snapshot, relocations: Iterable[Relocated]) -> tuple[Move, ...] | None:
+    """Return these relocations as a sequence of moves into free space, instances being parked where that helps.
+
+    None if none was found. That does not mean that there is none.
+    """
+    order, occupancy = order_interchangeably(snapshot, relocations), Occupancy(snapshot)
+    moves, complete = _into_free_space(order, occupancy)
+    return moves if complete else None
+
+
+def live_start(snapshot: Snapshot, relocations: Iterable[Relocated]) -> tuple[Move, ...]:
+    """Return what of these relocations can be made live, up to where the fewest nodes are partial."""
+    order, occupancy = order_interchangeably(snapshot, relocations), Occupancy(snapshot)
+    moves, _ = _into_free_space(order, occupancy)
+    counts = _partial_counts(snapshot, moves)
+    return moves[: counts.index(min(counts))]
+
+
+def _into_free_space(order: MoveOrder, occupancy: Occupancy) -> tuple[tuple[Move, ...], bool]:
+    """Return the order as a live sequence without steps, and whether everything reaches its destination.
+
+    Instead of being stopped an instance is parked on a node with room to spare, beside all that is still to arrive
+    there. Where no node has that it stays, and so does what then has no room.
+    """
+    free = Counter(occupancy.free)
+    arriving = Counter[str]()
+    for move in order.moves:
+        arriving[move.destination] += move.gpus
+    parked: dict[Key, str] = {}
+    staying: set[Key] = set()
+    sequence: list[Move] = []
+
+    def make(move: Move) -> None:
+        if move.source != move.destination:
+            sequence.append(move)
+            free[move.source] += move.gpus
+            free[move.destination] -= move.gpus
+
+    for moves, stops in by_steps(order.moves, order.stops):
+        for stop in stops:
+            key = stop.job, stop.instance
+            room = {
+                node: free[node] - arriving[node] - stop.gpus
+                for node, pool in occupancy.pools.items()
+                if pool == occupancy.pools[stop.node] and node != stop.node and occupancy.is_open(node)
+            }
+            # The tightest node that will do leaves the others for larger instances.
+            place = min((node for node in room if room[node] >= 0), key=lambda node: (room[node], node), default=None)
+            if place is None:
+                staying.add(key)
+            else:
+                parked[key] = place
+                make(Move(0, *key, stop.gpus, stop.node, place))
+        for move in moves:
+            key = move.job, move.instance
+            arriving[move.destination] -= move.gpus
+            source = parked.get(key, move.source)
+            if key in staying or (source != move.destination and move.gpus > free[move.destination]):
+                staying.add(key)
+            else:
+                make(replace(move, step=0, source=source))
+    return tuple(sequence), not staying
+
+
+def _partial_counts(snapshot: Snapshot, sequence: Sequence[Move]) -> list[int]:
+    """Return how many nodes are partial at the start and after each of the moves."""
+    capacity = {node.name: node.gpus for node in snapshot.nodes}
+    used = Counter(snapshot.used_gpus())
+    counts = [sum(0 < used[name] < gpus for name, gpus in capacity.items())]
+    for move in sequence:
+        ends = (move.source, move.destination)
+        before = sum(0 < used[name] < capacity[name] for name in ends)
+        used[move.source] -= move.gpus
+        used[move.destination] += move.gpus
+        counts.append(counts[-1] - before + sum(0 < used[name] < capacity[name] for name in ends))
+    return counts

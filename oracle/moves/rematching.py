@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.moves.move import Move, MoveOrder
-from oracle.moves.ordering import NoOrderError, order_moves
+from oracle.moves.move import Move
 from oracle.moves.replay import Occupancy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from oracle.moves.move import Relocated
     from oracle.snapshots.model import Snapshot
@@ -26,34 +25,6 @@ Kind: TypeAlias = tuple[str, int]
 # Instances looked at when the one is chosen that goes next: more would make the choice slow in large plans, and hardly
 # better.
 _MAX_LOOKED_AT = 64
-
-
-def order_interchangeably(
-    snapshot: Snapshot,
-    relocations: Iterable[Relocated],
-    *,
-    max_per_job_at_once: int | None = None,
-) -> MoveOrder:
-    """Return the order of these relocations, or of the same with destinations exchanged if that stops fewer instances.
-
-    Errors are those of `order_moves` on the relocations as they are.
-    """
-    relocations = tuple(relocations)
-
-    def ordered(moves: Sequence[Relocated]) -> MoveOrder | NoOrderError:
-        try:
-            return order_moves(snapshot, moves, max_per_job_at_once=max_per_job_at_once)
-        except NoOrderError as error:
-            return error
-
-    order = ordered(relocations)
-    if isinstance(order, MoveOrder) and order.live:
-        return order
-    other = ordered(rematched(snapshot, relocations))
-    orders = [found for found in (order, other) if isinstance(found, MoveOrder)]
-    if not orders and isinstance(order, NoOrderError):
-        raise order
-    return min(orders, key=lambda found: (len(found.stops), found.steps))
 
 
 def rematched(snapshot: Snapshot, relocations: Sequence[Relocated]) -> tuple[Move, ...]:

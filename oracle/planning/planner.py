@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from oracle.moves.live_moves import live_sequence, live_start
 from oracle.moves.move import Move, MoveMode, MoveOrder, protect, with_names
-from oracle.moves.ordering import NoOrderError
+from oracle.moves.ordering import NoOrderError, live_sequence, live_start, order_interchangeably
 from oracle.moves.reach import partial_nodes, shortest_live
-from oracle.moves.rematching import order_interchangeably
 from oracle.moves.replay import Occupancy, replay
-from oracle.moves.timetable import in_steps
+from oracle.moves.steps import in_steps
 from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError

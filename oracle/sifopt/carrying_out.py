@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from compass_core.model import shape_of
 from oracle.moves.naming import Naming, by_kind
-from oracle.moves.rematching import order_interchangeably
+from oracle.moves.ordering import order_interchangeably
 from oracle.optimum.model import Change, NodeKind
 from oracle.optimum.node_classes import LEAVING
 from oracle.snapshots.model import DEFAULT_POOL, RunningInstance, RunningJob, Snapshot, SnapshotNode

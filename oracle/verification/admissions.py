@@ -12,10 +12,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from compass_core.errors import CompassError
-from oracle.admission.blockers import Waiting, free_gpus
-from oracle.admission.evidence import RoomEvidence  # noqa: TC001 - msgspec reads the annotation
-from oracle.admission.jobs import (
+from oracle.admission.answer import (
     PROOF_BY_TOTAL,
+    STARTS,
     Admission,
     Placement,
     Verdict,
@@ -23,7 +22,9 @@ from oracle.admission.jobs import (
     reason_to_fit,
     reason_without_node,
 )
-from oracle.admission.question import AskedJob  # noqa: TC001 - as above
+from oracle.admission.blockers import Waiting, free_gpus
+from oracle.admission.question import AskedJob  # noqa: TC001 - msgspec reads the annotation
+from oracle.admission.room import RoomEvidence  # noqa: TC001 - as above
 from oracle.moves.move import MoveError, MoveMode, protect
 from oracle.optimum.certificate import Status
 from oracle.optimum.node_classes import contents_after
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import Snapshot
 
 _SEARCH = "rests on a search"
-STARTS = {Verdict.FITS_NOW, Verdict.FITS_AFTER}
 
 
 class _Certificate(msgspec.Struct, frozen=True):
@@ -233,8 +233,7 @@ class _Verdict:
             reason=told.reason,
             proof=told.proof,
             pool=told.pool,
-            moves=tuple(sorted(self._listed.moves)),
-            stops=tuple(sorted(self._listed.stops)),
+            order=self._listed.order,
             placements=tuple(sorted(told.placements)),
             lower_bound=told.lower_bound,
         ).verdict_json()

@@ -38,15 +38,7 @@ class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     @property
     def blocker(self) -> Blocker:
         """The same without the words."""
-        return Blocker(
-            kind=self.kind,
-            gpus=self.gpus,
-            pool=self.pool,
-            node=self.node,
-            job=self.job,
-            instance=self.instance,
-            alone=self.alone,
-        )
+        return Blocker(self.kind, self.gpus, self.pool, self.node, self.job, self.instance, self.alone)
 
 
 def check_blockers(

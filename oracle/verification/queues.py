@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.admission.jobs import Placement
+from oracle.admission.answer import STARTS, Placement, Together
 from oracle.admission.question import AskedJob, jobs_for
-from oracle.admission.queues import Together
-from oracle.moves.move import MoveError, MoveMode, MoveOrder, protect
+from oracle.moves.move import MoveError, MoveMode, protect
 from oracle.optimum.certificate import Status
 from oracle.optimum.node_classes import contents_after
-from oracle.verification.admissions import STARTS, ToldVerdict, check_verdict
+from oracle.verification.admissions import ToldVerdict, check_verdict
 from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.verification.stored_moves import StoredMoves, asked
 
@@ -172,7 +171,7 @@ class _CheckTogether:
         )
         written = Together(
             jobs=told.jobs,
-            order=MoveOrder(moves=tuple(sorted(self._listed.moves)), stops=tuple(sorted(self._listed.stops))),
+            order=self._listed.order,
             placements=tuple(tuple(sorted(of_job)) for of_job in placements),
             most=told.most,
             moves_lower_bound=told.moves_lower_bound,

@@ -16,7 +16,7 @@ from oracle.verification.live_reach import Nodes, fewest_moves, nodes_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.admission.evidence import RoomEvidence
+    from oracle.admission.room import RoomEvidence
     from oracle.optimum.model import Pool
     from oracle.snapshots.model import NodeContent
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oracle.admission.question import Question
-from oracle.moves.move import MoveError, MoveMode
+from oracle.moves.move import MoveError, MoveMode, MoveOrder
 from oracle.moves.replay import replay
 from oracle.planning.resumption import read_moves
 from oracle.verification.checks import ResultError
@@ -68,6 +68,11 @@ class StoredMoves:
         except MoveError as error:
             raise ResultError(str(error)) from error
         return cls(data, moves, stops, question)
+
+    @property
+    def order(self) -> MoveOrder:
+        """The moves as an answer has them: sorted by step."""
+        return MoveOrder(moves=tuple(sorted(self.moves)), stops=tuple(sorted(self.stops)))
 
     def faults(self) -> Iterator[str]:
         """Yield what was not allowed, wherever the moves are played."""

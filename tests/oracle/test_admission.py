@@ -10,8 +10,9 @@ import pytest
 
 import oracle.admission.jobs
 from compass_core.errors import InvalidJobError, UnknownJobError
+from oracle.admission.answer import Verdict
 from oracle.admission.blockers import BlockerKind
-from oracle.admission.jobs import Verdict, admit
+from oracle.admission.jobs import admit
 from oracle.admission.queues import admit_queue
 from oracle.measurement.measure import UnknownPoolError
 from oracle.moves.move import MoveMode
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from oracle.admission.jobs import Admission
+    from oracle.admission.answer import Admission
     from tests.oracle.brute_moves import Places
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import oracle.admission.jobs
-from oracle.admission.jobs import Verdict, admit
+from oracle.admission.answer import Verdict
+from oracle.admission.jobs import admit
 from oracle.admission.room import make_room
 from oracle.measurement.measure import measure
 from oracle.optimum.interruption import Interruption, current, interruptible

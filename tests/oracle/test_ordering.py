@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import oracle.moves.sequence
 from compass_core.errors import UnknownJobError
 from oracle.moves.move import Move, MoveError, Stop, protect
-from oracle.moves.move_problem import MoveProblem
-from oracle.moves.ordering import NoOrderError, order_moves
-from oracle.moves.rematching import order_interchangeably, rematched
+from oracle.moves.ordering import NoOrderError, order_interchangeably, order_moves
+from oracle.moves.rematching import rematched
 from oracle.moves.replay import replay
-from oracle.moves.stopping import find_sequence
 from oracle.planning.resumption import read_moves, resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
@@ -269,18 +268,21 @@ def assert_stops_are_late(snapshot: Snapshot, order: MoveOrder) -> None:
 
 
 class TestAgainstEveryOrder:
-    """Orders are valid; rules of thumb miss the fewest stops, or an order within a limit, now and then."""
+    """Orders are valid. Of few moves no order has fewer stops, and one is found within a limit if there is one."""
 
     @pytest.mark.long
-    def test_few_stops(self) -> None:
-        more, missed = check_orders(seed=1, count=300, most_moves=5)
-        assert more + missed <= 9
+    def test_fewest_stops(self) -> None:
+        assert check_orders(seed=1, count=300, most_moves=5) == (0, 0)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(10))
-    def test_few_stops_of_many(self, seed: int) -> None:
-        more, missed = check_orders(seed=100 + seed, count=1_000, most_moves=6)
-        assert more + missed <= 30
+    def test_fewest_stops_of_many(self, seed: int) -> None:
+        assert check_orders(seed=100 + seed, count=1_000, most_moves=6) == (0, 0)
+
+    def test_rules_of_thumb(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(oracle.moves.sequence, "MAX_SEARCHED", 0)
+        more, missed = check_orders(seed=1, count=300, most_moves=5)
+        assert more + missed <= 9
 
 
 def repacked(nodes: int, spare: int, seed: int) -> tuple[Snapshot, list[Move]]:
@@ -322,9 +324,11 @@ class TestLargeComponents:
         played(snapshot, order_moves(snapshot, moves))
 
     def test_parts_that_wait_for_other_parts(self) -> None:
-        # The circle of 0 and 1 waits for nothing; 2 waits for it, 3 for 2.
-        chain = MoveProblem((8, 8, 4, 4), (0, 1, 2, 3), (1, 0, 4, 2), tuple(range(4)), {0: 0, 1: 0, 2: 0, 3: 4, 4: 4})
-        assert sum(event.stops for event in find_sequence(chain, limit=None)) == 1
+        # The circle of a and b waits for itself only; c waits for it, d for c.
+        snapshot = cluster({"a": [6, 2], "b": [6, 2], "c": [2, 6], "d": [2, 6], "e": [6]})
+        order = order_moves(snapshot, to(snapshot, a0="b", b0="a", a1="e", c0="a", d0="c"))
+        assert len(order.stops) == 1
+        played(snapshot, order)
 
 
 class TestExchangedDestinations:

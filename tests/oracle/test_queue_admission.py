@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import oracle.admission.queues
-from oracle.admission.jobs import Verdict
+from oracle.admission.answer import Verdict
 from oracle.admission.joint_room import JointRoom
 from oracle.admission.queues import admit_queue
 from oracle.measurement.measure import UnknownPoolError
@@ -21,7 +21,7 @@ from tests.oracle import brute_moves
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from oracle.admission.queues import QueueAdmission, Together
+    from oracle.admission.answer import QueueAdmission, Together
     from tests.oracle.brute_moves import Places, World
 
 

@@ -7,8 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from oracle.admission.evidence import RoomEvidence
-from oracle.admission.room import make_room, most_fitting, open_nodes, waiting_pool
+from oracle.admission.room import RoomEvidence, make_room, most_fitting, open_nodes, waiting_pool
 from oracle.optimum.node_classes import NodeClass
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.solver import Deadline

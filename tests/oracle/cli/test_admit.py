@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 import oracle.admission.jobs
-from oracle.admission.jobs import Admission, Verdict
+from oracle.admission.answer import Admission, Verdict
 from oracle.admission.question import AskedJob, Question
 from tests.oracle.cli.files import data_of, written
 

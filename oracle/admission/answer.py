@@ -1,0 +1,266 @@
+"""What is answered about waiting jobs: a verdict on one, or what can start of a queue; with the reasons in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from oracle.admission.question import AskedJob
+from oracle.moves.identity import start_to_json
+from oracle.moves.move import MoveOrder
+from oracle.optimum.certificate import Status
+from oracle.words import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from oracle.admission.blockers import Blocker, Waiting
+    from oracle.admission.question import Question
+    from oracle.admission.room import RoomEvidence
+    from oracle.moves.move import Move, Stop
+    from oracle.snapshots.model import NodeContent, PendingJob, RunningJob, Snapshot
+
+SCHEMA = "compass-abs/admit/2"
+QUEUE_SCHEMA = "compass-abs/admit-queue/2"
+
+# What proves that a job cannot start where too few GPUs are free.
+PROOF_BY_TOTAL = "total of free GPUs"
+
+
+class Verdict(StrEnum):
+    """Whether a job can start. UNKNOWN claims nothing: the search was given up."""
+
+    FITS_NOW = "fits_now"
+    FITS_AFTER = "fits_after"
+    CANNOT = "cannot"
+    UNKNOWN = "unknown"
+
+
+STARTS = frozenset({Verdict.FITS_NOW, Verdict.FITS_AFTER})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placement:
+    """Where one instance of the waiting job would go."""
+
+    instance: int
+    node: str
+
+
+def placements_on(nodes: Iterable[str]) -> tuple[Placement, ...]:
+    """Return where the instances of a job go: one on each of these nodes, in their order."""
+    return tuple(Placement(i, node) for i, node in enumerate(nodes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The verdict on a waiting job, with what has to be done before it starts or what keeps it from starting.
+
+    Attributes
+    ----------
+    job, question
+        What was asked.
+    verdict
+        FITS_NOW, FITS_AFTER, CANNOT or UNKNOWN.
+    reason
+        One line.
+    proof
+        What rules out that it starts, or that it does so after fewer moves: weights (`oracle.optimum.weights`), a
+        solver with its version, a search.
+    pool
+        The pool it would start in; None without one.
+    order
+        What has to be done first.
+    placements
+        A node for every instance, once that is done.
+    lower_bound
+        No way to let it start has fewer moves; without meaning if it cannot.
+    blockers
+        What keeps it from starting, if it cannot.
+    evidence
+        Weights about the pools that were searched: what of the verdict can be checked without a solver.
+    interrupted
+        Whether the search was ended early by `oracle.optimum.interruption`.
+    at_start
+        The jobs of which an instance moves, as they were: what is needed to take the moves up later.
+    """
+
+    job: AskedJob
+    question: Question
+    verdict: Verdict
+    reason: str
+    proof: str = ""
+    pool: str | None = None
+    order: MoveOrder = field(default_factory=MoveOrder)
+    placements: tuple[Placement, ...] = ()
+    lower_bound: int = 0
+    blockers: tuple[Blocker, ...] = ()
+    evidence: tuple[RoomEvidence, ...] = ()
+    interrupted: bool = False
+    at_start: tuple[RunningJob, ...] = ()
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves before it starts, sorted by step."""
+        return self.order.moves
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """The instances that stop before their destination is free, sorted by step."""
+        return self.order.stops
+
+    @property
+    def migrations(self) -> int | None:
+        """Moves before it can start, those to a parking place included; None if it cannot, or if that is unknown."""
+        return len(self.moves) if self.verdict in STARTS else None
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if the verdict is settled and its moves are fewest."""
+        settled = self.verdict is Verdict.CANNOT or self.migrations == self.lower_bound
+        return Status.OPTIMAL if settled and self.verdict is not Verdict.UNKNOWN else Status.UNKNOWN
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the verdict and what was asked as data for JSON: what ``sifopt verify`` checks."""
+        return {
+            "schema": SCHEMA,
+            **self.verdict_json(),
+            "jobs_at_start": start_to_json(self.at_start),
+            "job": self.job.to_json(),
+            **self.question.to_json(),
+            "interrupted": self.interrupted,
+        }
+
+    def verdict_json(self) -> dict[str, object]:
+        """Return the verdict alone, as it stands among those of a queue."""
+        return {
+            "verdict": self.verdict.value,
+            "pool": self.pool,
+            "migrations": self.migrations,
+            "lower_bound": self.lower_bound,
+            "status": self.status.value,
+            **self.order.to_json(),
+            "placements": [asdict(placement) for placement in self.placements],
+            "reason": self.reason,
+            "proof": self.proof,
+            "blockers": [blocker.to_json() for blocker in self.blockers],
+            "certificate": {"pools": [pool.to_json() for pool in self.evidence]},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Waiting jobs that can start together.
+
+    Attributes
+    ----------
+    jobs
+        Their names, in queue order.
+    order
+        What has to be done first.
+    placements
+        For every job in `jobs`, a node for each of its instances.
+    most
+        No more jobs can start together, whatever is moved.
+    moves_lower_bound
+        So many jobs cannot start together after fewer moves.
+    """
+
+    jobs: tuple[str, ...]
+    order: MoveOrder
+    placements: tuple[tuple[Placement, ...], ...]
+    most: int
+    moves_lower_bound: int
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL if no larger set can start together, and no other set as large after fewer moves."""
+        met = (len(self.jobs), len(self.order.moves)) == (self.most, self.moves_lower_bound)
+        return Status.OPTIMAL if met else Status.UNKNOWN
+
+    def to_json(self) -> dict[str, object]:
+        """Return the set as it stands in `together` of a queue's admission."""
+        return {
+            "jobs": list(self.jobs),
+            "migrations": len(self.order.moves),
+            **self.order.to_json(),
+            "placements": [
+                {"job": job, **asdict(placement)}
+                for job, placements in zip(self.jobs, self.placements, strict=True)
+                for placement in placements
+            ],
+            "most": self.most,
+            "moves_lower_bound": self.moves_lower_bound,
+            "status": self.status.value,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueAdmission:
+    """What can start of a queue.
+
+    Attributes
+    ----------
+    jobs, pool, question
+        What was asked: the queue, the only pool asked about (None for all), and what may be moved.
+    passed_over
+        The jobs before the first one that can start, with their verdicts (CANNOT or UNKNOWN), in queue order.
+    first
+        The first job that can start alone, and how; None if none is known to.
+    together
+        The most jobs that can start together.
+    interrupted
+        Whether the search was ended early by `oracle.optimum.interruption`.
+    """
+
+    jobs: tuple[PendingJob, ...]
+    pool: str | None
+    question: Question
+    passed_over: tuple[tuple[str, Admission], ...]
+    first: tuple[str, Admission] | None
+    together: Together
+    interrupted: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the answer and what was asked as data for JSON: what ``sifopt verify`` checks."""
+        return {
+            "schema": QUEUE_SCHEMA,
+            "passed_over": [{"name": job, **admission.verdict_json()} for job, admission in self.passed_over],
+            "first": None if self.first is None else {"name": self.first[0], **self.first[1].verdict_json()},
+            "together": self.together.to_json(),
+            "jobs": [{"name": job.name, **AskedJob.of(job).to_json()} for job in self.jobs],
+            "pool": self.pool,
+            **self.question.to_json(),
+            "interrupted": self.interrupted,
+        }
+
+
+def reason_to_fit(fitting: int, waiting: Waiting, moves: int) -> str:
+    """Return in words that so many instances fit as it is, and the others after so many moves."""
+    reason = f"{fitting} of {waiting.instances} instances fit in pool {waiting.pool} as it is"
+    if moves:
+        reason += f", {'all do' if waiting.instances > 1 else 'it does'} after {count(moves, 'move')}"
+    return reason
+
+
+def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
+    """Return in words that too few GPUs are free, or that at most so many instances fit whatever is moved."""
+    needed = waiting.instances * waiting.gpus
+    if free < needed:
+        return f"needs {count(needed, 'GPU')}, and pool {waiting.pool} has {free} free"
+    instances = f"{most} of {waiting.instances} instances of {count(waiting.gpus, 'GPU')}"
+    where = f"the nodes of pool {waiting.pool} that take new ones"
+    return f"at most {instances} fit on {where}, however running instances are moved"
+
+
+def reason_without_node(pool: str | None, snapshot: Snapshot) -> str:
+    """Return in words that no node is in the only pool asked about, or that there is none at all."""
+    known = ", ".join(map(repr, snapshot.pools)) or "none"
+    return "the cluster has no node" if pool is None else f"no node is in a pool named {pool!r}; pools: {known}"
+
+
+def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:
+    """Return the nodes of as many new instances as fit, at most so many; the fullest nodes first."""
+    free = sorted((content.capacity - content.used, content.name) for content in contents if content.takes_instances)
+    return [name for left, name in free for _ in range(left // gpus)][:instances]
