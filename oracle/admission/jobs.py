@@ -197,7 +197,7 @@ class _PoolCase:
         try:
             order = self._question.ordered(self._snapshot, moves)
         except NoOrderError as error:
-            return self._unknown(f"{_making_room(moves)} room in pool {pool}, but {error}", bound)
+            return self._unknown(f"{count(len(moves), 'move', 'make')} room in pool {pool}, but {error}", bound)
         return self._after(order, bound, room.proof)
 
     def _live(self, relocated: Sequence[Move], bound: int, proof: str) -> Admission:
@@ -214,7 +214,7 @@ class _PoolCase:
         if reached is not None and 1 in reached:
             order = question.in_steps(self._snapshot, reached[1])
             return self._after(order, len(order.moves), _ALL_TRIED)
-        stopping = f"{_making_room(relocated)} room if instances may be stopped first"
+        stopping = f"{count(len(relocated), 'move', 'make')} room if instances may be stopped first"
         if reached is not None:
             reason = f"no moves into free space make room in pool {waiting.pool}; {stopping}"
             # What lifting a restriction would do is known for moves that may stop instances only.
@@ -256,7 +256,3 @@ class _PoolCase:
 
     def _unknown(self, reason: str, bound: int = 1) -> Admission:
         return replace(self._asked, reason=reason, lower_bound=bound)
-
-
-def _making_room(moves: Sequence[Move]) -> str:
-    return f"{count(len(moves), 'move')} {'makes' if len(moves) == 1 else 'make'}"

@@ -16,6 +16,7 @@ from oracle.optimum.proof import NEVER, line_of
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Outcome, solve_integers
 from oracle.optimum.weights import Weights
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,9 +92,9 @@ def waiting_pool(nodes: Mapping[NodeKind, int], instances: int, gpus: int) -> Po
 def running_on(nodes: Mapping[NodeKind, int]) -> Counter[int]:
     """Return how many movable instances nodes hold, by demand."""
     running: Counter[int] = Counter()
-    for kind, count in nodes.items():
+    for kind, number in nodes.items():
         for demand in kind.holds:
-            running[demand] += count
+            running[demand] += number
     return running
 
 
@@ -105,7 +106,7 @@ def plain_weights(pool: Pool, gpus: int) -> tuple[Weights, Weights]:
 
 def count_fitting(nodes: Mapping[NodeKind, int], gpus: int) -> int:
     """Return how many new instances of one demand have room without a move."""
-    return sum(count * ((kind.node_class.room - sum(kind.holds)) // gpus) for kind, count in nodes.items())
+    return sum(number * ((kind.node_class.room - sum(kind.holds)) // gpus) for kind, number in nodes.items())
 
 
 def most_fitting(pool: Pool, instances: int, gpus: int, weights: Weights) -> int:
@@ -163,4 +164,4 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
 def weights_in_words(pool: Pool, weights: Weights) -> str:
     """Return weights as they stand in the proof of a verdict."""
     values = zip(pool.demands, weights.demands, strict=True)
-    return "weights " + ", ".join(f"{value} for {demand} GPUs" for demand, value in values if value)
+    return "weights " + ", ".join(f"{value} for {count(demand, 'GPU')}" for demand, value in values if value)

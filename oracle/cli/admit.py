@@ -12,8 +12,8 @@ from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_argume
 from oracle.cli.moves import MoveOptions, add_move_arguments
 from oracle.cli.solving import solve
 from oracle.cli.values import Once, demand
-from oracle.cli.words import count
 from oracle.safe_text import json_text
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

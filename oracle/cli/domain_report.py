@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oracle.cli.tables import Column, Screen, draw
 from oracle.cli.words import at_least, inherent
 from oracle.safe_text import printable
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,8 +55,9 @@ def _together(domains: DomainMeasurement) -> Iterator[str]:
     for pool, found in domains.joint.items():
         if found is not None:
             yield (
-                f"Pool {pool}: panels that no job holds whole opened and closed as well, {found.partial_panels} "
-                f"partial panels and then {found.partial_domains} partial domains are the fewest."
+                f"Pool {pool}: panels that no job holds whole opened and closed as well, "
+                f"{count(found.partial_panels, 'partial panel')} and then "
+                f"{count(found.partial_domains, 'partial domain')} are the fewest."
             )
 
 

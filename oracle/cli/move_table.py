@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.cli.tables import Column
-from oracle.cli.words import count, listed
+from oracle.cli.words import listed
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,8 +12,8 @@ from oracle.cli.picture import written
 from oracle.cli.resume import resume_plan
 from oracle.cli.solving import solve
 from oracle.cli.values import weight, whole_number
-from oracle.cli.words import count
 from oracle.safe_text import json_text
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
-from oracle.cli.words import count
 from oracle.planning.pool_part import part_of
 from oracle.safe_text import printable
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

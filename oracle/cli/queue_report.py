@@ -9,8 +9,9 @@ from oracle.cli.admission_report import proof, verdict
 from oracle.cli.command import skipped_notes
 from oracle.cli.move_table import move_columns, move_sentences
 from oracle.cli.tables import Column, draw
-from oracle.cli.words import count, listed
+from oracle.cli.words import listed
 from oracle.safe_text import printable
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

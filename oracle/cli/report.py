@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.command import skipped_notes
 from oracle.cli.tables import Column, Screen, draw
-from oracle.cli.words import at_least, count, inherent, listed
+from oracle.cli.words import at_least, inherent, listed
 from oracle.optimum.certificate import Status
 from oracle.safe_text import printable
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from oracle.cli.command import ExitStatus, Outcome, notes_beside, skipped_notes
-from oracle.cli.words import count, listed
+from oracle.cli.words import listed
 from oracle.safe_text import json_text, printable
 from oracle.snapshots.document import decode_json
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,6 +18,7 @@ from oracle.cli.solving import solve
 from oracle.cli.values import seconds
 from oracle.safe_text import json_text, printable
 from oracle.snapshots.document import decode_json
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,12 +87,15 @@ def _text(checks: Sequence[Check]) -> str:
     lines = [f"{check.result:<{width}}  {check.claim}{f': {check.detail}' if check.detail else ''}" for check in checks]
     fallen = sum(check.holds is False for check in checks)
     unchecked = sum(check.holds is None for check in checks)
+    of_all = f"of {count(len(checks), 'claim')}"
     if fallen:
-        lines.append(f"{fallen} of {len(checks)} claims do not hold.")
+        lines.append(f"{fallen} {of_all} {'does' if fallen == 1 else 'do'} not hold.")
     elif not all(check.finished for check in checks):
-        lines.append(f"Not finished: what was checked holds; {unchecked} of {len(checks)} claims are open.")
+        lines.append(
+            f"Not finished: what was checked holds; {unchecked} {of_all} {'is' if unchecked == 1 else 'are'} open."
+        )
     elif unchecked:
-        lines.append(f"What could be checked holds; {unchecked} of {len(checks)} claims could not be.")
+        lines.append(f"What could be checked holds; {unchecked} {of_all} could not be.")
     else:
         lines.append("Everything holds.")
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""How every report writes a count, a long list, and a figure that may be known only within bounds."""
+"""How every report writes a long list, and a figure that may be known only within bounds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ if TYPE_CHECKING:
 
 # Enough to see what kind of thing it is; -v lists all.
 MAX_LISTED = 5
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def listed(items: Sequence[str], *, verbose: bool) -> str:

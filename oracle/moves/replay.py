@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.moves.move import Move, MoveError, Stop
 from oracle.snapshots.model import RunningInstance, why_closed
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +110,7 @@ class Occupancy:
         self._check_name(move, where)
         self._check_destination(move, where)
         if move.gpus > free:
-            raise MoveError(f"{where}: needs {move.gpus} GPUs, the node has {max(free, 0)} free then")
+            raise MoveError(f"{where}: needs {count(move.gpus, 'GPU')}, the node has {max(free, 0)} free then")
 
     def check_relocation(self, move: Relocated) -> None:
         """Check everything about a relocation but whether there is room for it.
@@ -130,7 +131,7 @@ class Occupancy:
         if not self.instances[key].movable:
             raise MoveError(f"{where}: it cannot be moved")
         if self.instances[key].gpus != item.gpus:
-            raise MoveError(f"{where}: it has {self.instances[key].gpus} GPUs, not {item.gpus}")
+            raise MoveError(f"{where}: it has {count(self.instances[key].gpus, 'GPU')}, not {item.gpus}")
         if self.where[key] != node:
             raise MoveError(f"{where}: it is on {self.where[key]!r}")
         if key in down:
@@ -218,10 +219,12 @@ def placed(snapshot: Snapshot, where: dict[Key, str]) -> Snapshot:
 def _check_limit(moves: Sequence[Move], busy: set[Key], limit: int | None) -> None:
     if limit is None:
         return
-    for job, count in Counter(job for job, _ in busy).items():
-        if count > limit:
+    for job, number in Counter(job for job, _ in busy).items():
+        if number > limit:
             step = f"step {moves[0].step}" if moves else "a stop"
-            raise MoveError(f"{step}: {count} instances of {job!r} would be down at a time, at most {limit} may")
+            raise MoveError(
+                f"{step}: {count(number, 'instance')} of {job!r} would be down at a time, at most {limit} may"
+            )
 
 
 def _name(item: Relocated | Stop) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from compass_core.errors import CompassError
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,7 +140,9 @@ def _solve(moves: Mapping[int, Move], free: Mapping[str, int], limit: int | None
         below = len(moves) + 1 if best is None else _count_stops(best)
         best = _by_search(moves, free, limit, below) or best
     if best is None:
-        raise NoOrderError(f"no order was found with at most {limit} instances of one job at a time; there may be one")
+        raise NoOrderError(
+            f"no order was found with at most {count(limit or 0, 'instance')} of one job at a time; there may be one"
+        )
     return best
 
 

@@ -19,6 +19,7 @@ from oracle.optimum.proof import Proof
 from oracle.optimum.reductions import Reductions, reductions_bound
 from oracle.optimum.weights import Branch, SolverProof, Weights
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
+from oracle.words import count
 
 if TYPE_CHECKING:
     from oracle.optimum.node_classes import NodeClass
@@ -63,7 +64,7 @@ class Certificate(Evidence[Argument]):
         check_packing(self.problem, self.packing)
         counted = count_partial(self.problem, self.packing)
         if counted != self.partial_nodes:
-            raise CertificateError(f"the packing has {counted} partial nodes, not {self.partial_nodes}")
+            raise CertificateError(f"the packing has {count(counted, 'partial node')}, not {self.partial_nodes}")
         return counted
 
     def _proved(self) -> int:
@@ -118,7 +119,7 @@ def check_packing(problem: PackingProblem, packed: Packing, *, present: bool = F
         raise CertificateError("the packing is not sorted, or has a class and pattern twice")
     for group in packed:
         if not 0 <= group.node_class < len(nodes) or group.nodes < 1:
-            raise CertificateError(f"the packing has {group.nodes} nodes of class {group.node_class}")
+            raise CertificateError(f"the packing has {count(group.nodes, 'node')} of class {group.node_class}")
         kind = problem.classes[group.node_class]
         allowed = kind.allows(group.pattern) or (present and kind == LEAVING)
         if not _descending(group.pattern) or not allowed:

@@ -18,6 +18,7 @@ from oracle.optimum.node_classes import Packing, PackingProblem, PlacedProblem, 
 from oracle.optimum.proof import Proof
 from oracle.optimum.weights import Branch, SolverProof, Weights
 from oracle.snapshots.model import Pattern  # noqa: TC001 - msgspec reads the annotation
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,9 @@ def check_changes(problem: PackingProblem, present: Packing, changed: Changes) -
         raise CertificateError("the changes are not sorted, or one is there twice")
     for change in changed:
         if change.nodes < 1 or change.before == change.after:
-            raise CertificateError(f"{change.nodes} nodes change from {list(change.before)} to {list(change.after)}")
+            raise CertificateError(
+                f"{count(change.nodes, 'node', 'change')} from {list(change.before)} to {list(change.after)}"
+            )
     after = packing_after(present, changed)
     check_packing(problem, after)
     return count_partial(problem, after), sum(change.migrations for change in changed)
@@ -149,10 +152,11 @@ class MigrationCertificate(Evidence[MigrationArgument]):
         partial_nodes, counted = check_changes(self.problem, self.present, self.changes)
         if partial_nodes != self.partial_nodes or partial_nodes > self.max_partial_nodes:
             raise CertificateError(
-                f"the plan leaves {partial_nodes} partial nodes, not {self.partial_nodes} of {self.max_partial_nodes}"
+                f"the plan leaves {count(partial_nodes, 'partial node')}, not {self.partial_nodes} "
+                f"of {self.max_partial_nodes}"
             )
         if counted != self.migrations:
-            raise CertificateError(f"the plan has {counted} migrations, not {self.migrations}")
+            raise CertificateError(f"the plan has {count(counted, 'migration')}, not {self.migrations}")
 
     def _proved(self) -> int:
         argument = self.argument

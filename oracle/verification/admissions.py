@@ -33,6 +33,7 @@ from oracle.verification.obstacles import ToldBlocker, check_blockers
 from oracle.verification.rooms import PoolRoom
 from oracle.verification.start import check_start
 from oracle.verification.stored_moves import StoredMoves, asked
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,13 +175,13 @@ class _Verdict:
     def _started(self) -> Check:
         """Return whether the moves can be made and the job then has the room it was promised."""
         wrong = next(self._obstacles(), "")
-        return Check(f"{self._name} have room after {self._told.migrations} moves", not wrong, wrong)
+        return Check(f"{self._name} have room after {count(self._told.migrations or 0, 'move')}", not wrong, wrong)
 
     def _obstacles(self) -> Iterator[str]:
         """Yield what stands against the moves and the placements, the first thing first."""
         told = self._told
         if (told.verdict is Verdict.FITS_NOW) is bool(self._listed.moves):
-            yield f"{len(self._listed.moves)} moves are listed"
+            yield f"{count(len(self._listed.moves), 'move')} listed"
         if told.verdict is Verdict.FITS_AFTER and any(room.now >= room.instances for room in self._rooms.values()):
             yield "it has room as it is"
         yield from self._listed.faults()
@@ -199,11 +200,11 @@ class _Verdict:
         free = {node.name: node.capacity - node.used for node in nodes if node.takes_instances}
         for name, instances in Counter(placement.node for placement in told.placements).items():
             if instances * self._job.gpus_per_instance > free.get(name, 0):
-                yield f"node {name} has {free.get(name, 0)} free GPUs for it"
+                yield f"node {name} has {count(free.get(name, 0), 'free GPU')} for it"
 
     def _fewest_moves(self) -> Check:
         bound, attained = self._told.lower_bound, self._told.migrations
-        claim = f"it takes at least {bound} moves"
+        claim = f"it takes at least {count(bound, 'move')}"
         if bound < 0 or (attained is not None and bound > attained):
             return Check(claim, holds=False, detail=f"{attained} are listed")
         found = {pool: room.takes(bound) for pool, room in self._rooms.items()}

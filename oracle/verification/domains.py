@@ -15,6 +15,7 @@ from oracle.optimum.exact import solve_pool
 from oracle.optimum.node_classes import NodeClass, constrained_problem
 from oracle.verification.checks import Check, compared
 from oracle.verification.enumeration import MAX_STEPS, least_price
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +108,8 @@ def _fewest(told: _Pool, contents: Sequence[NodeContent], found: PoolOptimum) ->
 
 
 def _joint(pool: str, told: JointOptimum, workload: Workload | None) -> Check:
-    claim = f"pool {pool}: {told.partial_panels} partial panels and then {told.partial_domains} partial domains"
+    domains = count(told.partial_domains, "partial domain")
+    claim = f"pool {pool}: {count(told.partial_panels, 'partial panel')} and then {domains}"
     if workload is None:
         return Check(claim, holds=False, detail="its panels or domains are unlike, or not all can move")
     if not _is_possible(told, workload):

@@ -15,6 +15,7 @@ from oracle.optimum.node_classes import count_partial
 from oracle.optimum.weights import ArgumentError
 from oracle.planning.result import FRONTIER_MODE
 from oracle.verification.checks import BY_SOLVER, Check
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +28,10 @@ def check_frontier(plan: PlanFile) -> Check:
     """Return whether the points of the frontier are attained and proved."""
     told = plan.told
     points = told.frontier or ()
-    claim = f"the {len(points)} points of the frontier of {FRONTIER_MODE.value} moves"
+    claim = f"the {count(len(points), 'point')} of the frontier of {FRONTIER_MODE.value} moves"
     between = points[0].partial_nodes - points[-1].partial_nodes + 1 - len(points) if points else 0
     if between > 0:
-        claim += f", and so the {between} limits between them"
+        claim += f", and so the {count(between, 'limit')} between them"
     if plan.frontier is None:
         return Check(claim, None, "they bring no evidence")
     if told.frontier_mode is UNSET and told.mode is not FRONTIER_MODE:
@@ -58,11 +59,12 @@ def _attained_and_proved(
     for point in points:
         # Both tables end at the partial nodes of today.
         at = point.partial_nodes - today - 1
-        what = f"{point.partial_nodes} partial nodes"
+        what = count(point.partial_nodes, "partial node")
         if point.lower_bound > point.migrations:
             return Check(claim, holds=False, detail=f"{what}: the bound is above what is attained")
         if most is not None and point.migrations != most[at]:
-            return Check(claim, holds=False, detail=f"{what}: the cheapest of the plans take {most[at]} migrations")
+            taken = count(most[at], "migration")
+            return Check(claim, holds=False, detail=f"{what}: the cheapest of the plans takes {taken}")
         if point.lower_bound > proved[at]:
             unproved = f"{what}: rests on a search; the arguments prove {proved[at]}"
     if most is None:

@@ -17,6 +17,7 @@ from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, compared
 from oracle.verification.domains import ToldDomains, check_domains
 from oracle.verification.enumeration import least_price
 from oracle.verification.plans import check_inherent
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -145,7 +146,7 @@ def _empty(told: _Pool, inherent: Certificate) -> Iterator[Check]:
         return
     problem = inherent.problem
     counted = count_empty(problem, inherent.packing)
-    claim = f"pool {told.pool}: no more than {counted} nodes can be empty then"
+    claim = f"pool {told.pool}: no more than {count(counted, 'node')} can be empty then"
     nodes = list(zip(problem.classes, problem.nodes, strict=True))
     most = most_empty(nodes, problem.movable_gpus, inherent.partial_nodes)
     if most is not None and counted >= most:

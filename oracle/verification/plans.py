@@ -31,6 +31,7 @@ from oracle.verification.frontiers import check_frontier
 from oracle.verification.plan_bounds import PlanBounds, lightest_jobs
 from oracle.verification.plan_file import read_plan
 from oracle.verification.start import check_start
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -112,8 +113,11 @@ def _inherent(claim: str, certificate: Certificate) -> Check:
 def _proofs(plan: PlanFile) -> Iterator[Check]:
     for pool, proof in plan.proofs.items():
         inherent, migrations = proof.inherent, proof.migrations
-        yield from check_inherent(f"pool {pool}: at least {inherent.lower_bound} partial nodes", inherent)
-        claim = f"at most {migrations.max_partial_nodes} partial nodes take {migrations.lower_bound} migrations or more"
+        yield from check_inherent(f"pool {pool}: at least {count(inherent.lower_bound, 'partial node')}", inherent)
+        claim = (
+            f"at most {count(migrations.max_partial_nodes, 'partial node', 'take')} "
+            f"{count(migrations.lower_bound, 'migration')} or more"
+        )
         yield check_certificate(f"pool {pool}: {claim}", migrations)
         if migrations.problem != inherent.problem:
             yield Check(f"pool {pool}: both certificates are about the same pool", holds=False)
@@ -183,7 +187,7 @@ def _about(plan: PlanFile, contents: Mapping[str, tuple[NodeContent, ...]]) -> C
 
 def _played(plan: PlanFile, snapshot: Snapshot) -> Check:
     told = plan.told
-    claim = f"the moves can be made in order and lead to {told.partial_nodes_after} partial nodes"
+    claim = f"the moves can be made in order and lead to {count(told.partial_nodes_after, 'partial node')}"
     if told.mode is MoveMode.LIVE and plan.stops:
         return Check(claim, holds=False, detail="a live plan stops nothing")
     if any(stop.before_step < 1 for stop in plan.stops):
@@ -221,9 +225,9 @@ class _PlanClaims:
 
     def _fewest_partial(self) -> Check:
         told, bound = self._told, self._told.partial_nodes_lower_bound
-        claim = f"at least {bound} partial nodes"
+        claim = f"at least {count(bound, 'partial node')}"
         if told.max_migrations is not None:
-            claim += f" after at most {told.max_migrations} moves"
+            claim += f" after at most {count(told.max_migrations, 'move')}"
         asked = told.max_partial_nodes if told.mode is MoveMode.LIVE else None
         if asked is not None:
             claim += f", or no more than the {asked} asked for"
@@ -240,7 +244,10 @@ class _PlanClaims:
 
     def _fewest_moves(self) -> Check:
         told = self._told
-        claim = f"at most {self._limit} partial nodes take at least {told.migrations_lower_bound} moves"
+        claim = (
+            f"at most {count(self._limit, 'partial node', 'take')} at least "
+            f"{count(told.migrations_lower_bound, 'move')}"
+        )
         if not 0 <= told.migrations_lower_bound <= told.migrations:
             return Check(claim, holds=False, detail=f"the plan has {told.migrations}")
         if told.migrations_lower_bound > 0 and self._limit >= told.partial_nodes_before:
@@ -253,13 +260,14 @@ class _PlanClaims:
     def _fewest_jobs(self) -> Iterator[Check]:
         told = self._told
         bounds = (
-            ("jobs", None, told.jobs_disturbed_lower_bound, told.jobs_disturbed),
-            ("weight of jobs", told.weights, told.disturbance_lower_bound, _weight(self._plan)),
+            (None, told.jobs_disturbed_lower_bound, told.jobs_disturbed),
+            (told.weights, told.disturbance_lower_bound, _weight(self._plan)),
         )
-        for what, weights, bound, attained in bounds:
+        for weights, bound, attained in bounds:
             if bound is None:
                 continue
-            claim = f"every plan as good disturbs at least {bound} {what}"
+            jobs = f"at least {count(bound, 'job')}" if weights is None else f"jobs of weight {bound} at least"
+            claim = f"every plan as good disturbs {jobs}"
             if not 0 <= bound <= attained:
                 yield Check(claim, holds=False, detail=f"the plan disturbs {attained}")
             elif bound == 0:

@@ -17,6 +17,7 @@ from oracle.optimum.node_classes import contents_after
 from oracle.verification.admissions import ToldVerdict, check_verdict
 from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, check_interrupted, compared, convert
 from oracle.verification.stored_moves import StoredMoves, asked
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,14 +148,15 @@ class _CheckTogether:
         """Yield the claims; of the queue no more than `possible` jobs can start even alone."""
         told = self._told
         wrong = next(self._obstacles(), "")
-        yield Check(f"{len(told.jobs)} jobs have room together after {told.migrations} moves", not wrong, wrong)
-        claim = f"no more than {told.most} jobs can start together"
+        jobs = "1 job has" if len(told.jobs) == 1 else f"{count(len(told.jobs), 'job')} have"
+        yield Check(f"{jobs} room together after {count(told.migrations, 'move')}", not wrong, wrong)
+        claim = f"no more than {count(told.most, 'job')} can start together"
         if told.most < len(told.jobs):
             yield Check(claim, holds=False, detail=f"{len(told.jobs)} do")
         else:
             known = told.most >= possible
             yield Check(claim, True if known else None, "" if known else "rests on a search")
-        claim = f"so many start together after {told.moves_lower_bound} moves at least"
+        claim = f"so many start together after {count(told.moves_lower_bound, 'move')} at least"
         if not 0 <= told.moves_lower_bound <= told.migrations:
             yield Check(claim, holds=False, detail=f"{told.migrations} are listed")
         else:
@@ -214,7 +216,7 @@ class _CheckTogether:
             taken[one.node] += self._jobs[one.job].gpus_per_instance
             pools.setdefault(one.job, set()).add(pool)
             if taken[one.node] > room:
-                yield f"node {one.node} has {room} free GPUs for all of them"
+                yield f"node {one.node} has {count(room, 'free GPU')} for all of them"
         for job, names in pools.items():
             if len(names) > 1 or self._jobs[job].pool not in {None, *names}:
                 yield f"the instances of {job} are not all in its pool"

@@ -300,7 +300,7 @@ class TestLimits:
         assert admit(cluster.snapshot(), instances=1, gpus=2, max_per_job_at_once=2).verdict is Verdict.FITS_AFTER
         answer = admit(cluster.snapshot(), instances=1, gpus=2, max_per_job_at_once=1)
         assert (answer.verdict, answer.status) == (Verdict.UNKNOWN, Status.UNKNOWN)
-        assert "no order was found with at most 1 instances of one job at a time" in answer.reason
+        assert "no order was found with at most 1 instance of one job at a time" in answer.reason
 
     def test_a_limit_below_one(self) -> None:
         with pytest.raises(ValueError, match="max_per_job_at_once: expected at least 1 instance, got 0"):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from oracle.snapshots.slurm.gres import UNTYPED, Devices
 from oracle.snapshots.slurm.records import gres_at, hosts_at, tres_at
 from oracle.snapshots.slurm.states import is_ending
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +132,7 @@ def _spread(
     elif is_ending(job.states):
         return None
     else:
-        raise job.place.error("", _untold(job, f"it has {total.gpus} GPUs on {len(blank)} nodes"))
+        raise job.place.error("", _untold(job, f"it has {count(total.gpus, 'GPU')} on {count(len(blank), 'node')}"))
     return {host: Devices(whole={type_: count}) for host, count in zip(blank, counts, strict=True) if count}
 
 

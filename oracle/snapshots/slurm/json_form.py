@@ -25,6 +25,7 @@ from oracle.snapshots.slurm.records import (
     hosts_at,
 )
 from oracle.snapshots.slurm.states import state_words
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -262,7 +263,9 @@ def _details(place: JsonPlace, job: _Job) -> tuple[tuple[str, str], ...]:
         return ()
     hosts = _resource_hosts(place, job)
     if len(hosts) != len(job.gres_detail):
-        problem = f"expected one entry for each of the {len(hosts)} nodes of the job, got {len(job.gres_detail)}"
+        problem = (
+            f"expected one entry for each of the {count(len(hosts), 'node')} of the job, got {len(job.gres_detail)}"
+        )
         raise place.error("gres_detail", problem)
     return tuple(zip(hosts, job.gres_detail, strict=True))
 

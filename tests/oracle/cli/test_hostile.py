@@ -184,7 +184,7 @@ class TestTimeLimit:
         assert result.status == 3
         assert result.out == (
             "not rechecked  partial nodes: not finished: time ran out (--time-limit)\n"
-            "Not finished: what was checked holds; 1 of 1 claims are open.\n"
+            "Not finished: what was checked holds; 1 of 1 claim is open.\n"
         )
 
     @pytest.mark.parametrize("command", [["plan"], ["plan", "--frontier"], ["measure"], ["admit", "--job", "1x8"]])
