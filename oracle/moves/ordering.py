@@ -31,8 +31,8 @@ def order_moves(
 ) -> MoveOrder:
     """Return the relocations as moves in steps, replayed on the snapshot.
 
-    Safe moves come first; an instance is stopped only where nothing else can move. So few stop, not always the fewest
-    that some order has.
+    Safe moves come first; an instance is stopped only where nothing else can move. Few stop: the fewest that some order
+    has where few moves wait for one another (`oracle.moves.sequence.MAX_SEARCHED`), not always elsewhere.
 
     Parameters
     ----------
