@@ -170,7 +170,7 @@ class TestWhatWasChanged:
         assert not change.items() <= data.items()
         result = sifopt("verify", _stored(tmp_path, json.dumps({**data, **change})), "--snapshot", cluster)
         assert result.status == 1
-        assert "do not hold" in result.out
+        assert " not hold.\n" in result.out
 
     @pytest.mark.parametrize(
         ("command", "where", "change"),
