@@ -279,6 +279,7 @@ class TestAgainstEveryOrder:
     def test_fewest_stops_of_many(self, seed: int) -> None:
         assert check_orders(seed=100 + seed, count=1_000, most_moves=6) == (0, 0)
 
+    @pytest.mark.long
     def test_rules_of_thumb(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(oracle.moves.sequence, "MAX_SEARCHED", 0)
         more, missed = check_orders(seed=1, count=300, most_moves=5)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.oracle.tight_worlds import figures
 
 
+@pytest.mark.long
 def test_few_are_missed() -> None:
     """Nothing is claimed that is false, which `figures` asserts, and what the pages say of how much is missed holds."""
     found = figures(seed=2, worlds=60)
