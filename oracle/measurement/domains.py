@@ -72,7 +72,6 @@ class DomainMeasurement:
 
 
 def _figures(figures: Figures) -> dict[str, object]:
-    settled = figures.inherent_lower_bound == figures.inherent_partial_nodes
     return {
         "domains": figures.nodes,
         "panels": figures.gpus,
@@ -86,7 +85,7 @@ def _figures(figures: Figures) -> dict[str, object]:
         "empty_domains": figures.empty_nodes,
         "largest_free_block": figures.largest_free_block,
         # Of domains no ideal is told, which a measurement's own status would be about too.
-        "status": (Status.OPTIMAL if settled else Status.UNKNOWN).value,
+        "status": Status.of(figures.inherent_lower_bound, figures.inherent_partial_nodes).value,
     }
 
 

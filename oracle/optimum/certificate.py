@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "CertificateError", "Status", "check_packing", "check_problem"]
 
 
-Argument: TypeAlias = LoadBound | Reductions | Weights | Branch | SolverProof
+_Recomputed: TypeAlias = LoadBound | Reductions | Weights | Branch
+
+Argument: TypeAlias = _Recomputed | SolverProof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate(Evidence[Argument]):
+class Certificate(Evidence[_Recomputed]):
     """Why a packing problem needs at least `lower_bound` and at most `partial_nodes` partial nodes.
 
     Attributes
@@ -67,15 +69,14 @@ class Certificate(Evidence[Argument]):
             raise CertificateError(f"the packing has {count(counted, 'partial node')}, not {self.partial_nodes}")
         return counted
 
-    def _proved(self) -> int:
-        argument = self.argument
-        if isinstance(argument, SolverProof):
-            return argument.claim
-        if isinstance(argument, LoadBound):
-            return load_bound(self.problem)
-        if isinstance(argument, Reductions):
-            return reductions_bound(self.problem, argument)
-        return Proof(Pool.unplaced(self.problem), argument).partial_nodes()
+    def _proved(self, argument: _Recomputed) -> int:
+        match argument:
+            case LoadBound():
+                return load_bound(self.problem)
+            case Reductions():
+                return reductions_bound(self.problem, argument)
+            case _:
+                return Proof(Pool.unplaced(self.problem), argument).partial_nodes()
 
 
 def check_problem(problem: PackingProblem) -> None:

@@ -48,8 +48,8 @@ def read_whole(data: object, kind: type[T]) -> T:
     RecursionError
         They are nested too deep.
     """
-    value = msgspec.convert(data, kind)
-    _refuse_more(data, msgspec.to_builtins(value), "$")
+    value = msgspec.convert(data, kind, str_keys=True)
+    _refuse_more(data, msgspec.to_builtins(value, str_keys=True), "$")
     return value
 
 
@@ -71,6 +71,11 @@ class Status(StrEnum):
 
     OPTIMAL = "optimal"
     UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, lower_bound: int, attained: int) -> Status:
+        """Return OPTIMAL if the bounds meet."""
+        return cls.OPTIMAL if lower_bound == attained else cls.UNKNOWN
 
 
 class Evidence(ABC, Generic[A]):
@@ -96,7 +101,7 @@ class Evidence(ABC, Generic[A]):
 
     problem: PackingProblem
     lower_bound: int
-    argument: A
+    argument: A | SolverProof
     status: Status
 
     @property
@@ -115,15 +120,14 @@ class Evidence(ABC, Generic[A]):
             The first thing found wrong: the problem or the solution is malformed, the solution breaks the problem or
             has another value, the argument gives another bound, or the status does not follow from the bounds.
         """
-        attained = self._attained()
-        proved = self._claimed()
+        attained, proved = self._attained(), self._claimed()
         if proved != self.lower_bound:
             raise CertificateError(f"the argument proves a lower bound of {proved}, not {self.lower_bound}")
         if self.lower_bound < 0:
             raise CertificateError(f"the lower bound {self.lower_bound} is below 0")
         if self.lower_bound > attained:
             raise CertificateError(f"the lower bound {self.lower_bound} is above the {attained} attained")
-        if self.status is not (Status.OPTIMAL if self.lower_bound == attained else Status.UNKNOWN):
+        if self.status is not Status.of(self.lower_bound, attained):
             raise CertificateError(f"the status is {self.status.value!r} with bounds {self.lower_bound} and {attained}")
 
     def holds(self) -> bool:
@@ -165,7 +169,7 @@ class Evidence(ABC, Generic[A]):
         if isinstance(self.argument, SolverProof):
             return self.argument.claim
         try:
-            return self._proved()
+            return self._proved(self.argument)
         except ArgumentError as error:
             raise CertificateError(f"the lower bound has no argument: {error}") from error
 
@@ -174,5 +178,5 @@ class Evidence(ABC, Generic[A]):
         """Return the value of the solution, once it has been checked."""
 
     @abstractmethod
-    def _proved(self) -> int:
-        """Return the lower bound that the argument proves; it is no solver's claim."""
+    def _proved(self, argument: A) -> int:
+        """Return the lower bound that an argument proves, no solver being asked."""

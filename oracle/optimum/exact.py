@@ -322,7 +322,7 @@ class _Search:
             partial_nodes=self._upper,
             lower_bound=lower,
             argument=argument,
-            status=Status.OPTIMAL if lower == self._upper else Status.UNKNOWN,
+            status=Status.of(lower, self._upper),
         )
 
     def decoded(self, answer: IntegerAnswer) -> Packing:

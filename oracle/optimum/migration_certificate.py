@@ -16,7 +16,7 @@ from oracle.optimum.evidence import CertificateError, Evidence, Status
 from oracle.optimum.model import Change, NodeKind, Pool
 from oracle.optimum.node_classes import Packing, PackingProblem, PlacedProblem, count_partial, packing
 from oracle.optimum.proof import Proof
-from oracle.optimum.weights import Branch, SolverProof, Weights
+from oracle.optimum.weights import SolverProof, Tree
 from oracle.snapshots.model import Pattern  # noqa: TC001 - msgspec reads the annotation
 from oracle.words import count
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-MigrationArgument: TypeAlias = Weights | Branch | SolverProof
+MigrationArgument: TypeAlias = Tree | SolverProof
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,7 +92,7 @@ def check_changes(problem: PackingProblem, present: Packing, changed: Changes) -
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationCertificate(Evidence[MigrationArgument]):
+class MigrationCertificate(Evidence[Tree]):
     """Why at most `max_partial_nodes` partial nodes cost at least `lower_bound` and at most `migrations` migrations.
 
     Attributes
@@ -145,22 +145,16 @@ class MigrationCertificate(Evidence[MigrationArgument]):
     def _attained(self) -> int:
         check_problem(self.problem)
         check_packing(self.problem, self.present, present=True)
-        self._check_plan()
-        return self.migrations
-
-    def _check_plan(self) -> None:
-        partial_nodes, counted = check_changes(self.problem, self.present, self.changes)
+        partial_nodes, migrations = check_changes(self.problem, self.present, self.changes)
         if partial_nodes != self.partial_nodes or partial_nodes > self.max_partial_nodes:
             raise CertificateError(
                 f"the plan leaves {count(partial_nodes, 'partial node')}, not {self.partial_nodes} "
                 f"of {self.max_partial_nodes}"
             )
-        if counted != self.migrations:
-            raise CertificateError(f"the plan has {count(counted, 'migration')}, not {self.migrations}")
+        if migrations != self.migrations:
+            raise CertificateError(f"the plan has {count(migrations, 'migration')}, not {self.migrations}")
+        return migrations
 
-    def _proved(self) -> int:
-        argument = self.argument
-        if isinstance(argument, SolverProof):
-            return argument.claim
+    def _proved(self, argument: Tree) -> int:
         pool = Pool.of(PlacedProblem(self.problem, self.present))
         return Proof(pool, argument).arrivals(self.max_partial_nodes)

@@ -154,7 +154,7 @@ class PlanSearch:
             migrations=plan.migrations,
             lower_bound=lower,
             argument=argument,
-            status=Status.OPTIMAL if lower == plan.migrations else Status.UNKNOWN,
+            status=Status.of(lower, plan.migrations),
         )
 
     def affordable(self, limit: int, migrations: int) -> tuple[tuple[int, Pattern], ...] | None:
