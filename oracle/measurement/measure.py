@@ -6,6 +6,7 @@ Instances never leave their pool, so pools are measured apart and their figures 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotation where a measurement is verified
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from oracle.optimum.node_classes import constrained_problem, ideal_problem
 from oracle.optimum.solver import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from oracle.optimum.exact import PoolOptimum
     from oracle.snapshots.model import NodeContent, Snapshot

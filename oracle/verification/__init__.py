@@ -1,6 +1,12 @@
 """What a stored result claims, checked again from the file and the snapshot alone; no solver is called.
 
 Each claim ends as one `Check`: it holds, it fails, or nothing in the file lets it be checked, and then it says why.
+
+There is a module for each kind of document: `plans`, `admissions`, `queues`, `measurements`. All go the same way. The
+data are read (`plan_file`, `stored_moves`, `certificates`). What is claimed to be possible is done: moves are played,
+packings counted. What is claimed to be impossible is proved from the arguments in the file (`plan_bounds`, `frontiers`,
+`rooms`, `obstacles`), or by trying everything where that is little (`enumeration`, `live_reach`). The rest follows from
+both, so the document is written again and compared whole (`checks.compared`).
 """
 
 from __future__ import annotations
@@ -10,13 +16,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oracle.optimum.certificate import Certificate
-from oracle.optimum.evidence import CertificateError
 from oracle.optimum.interruption import BrokenOffError, checking
 from oracle.optimum.migration_certificate import MigrationCertificate
 from oracle.verification.admissions import check_admission
-from oracle.verification.checks import Check, ResultError, check_certificate, check_numbers, convert
+from oracle.verification.certificates import check_certificate, check_inherent, read_certificate
+from oracle.verification.checks import Check, ResultError, check_numbers, convert
 from oracle.verification.measurements import check_measurement
-from oracle.verification.plans import check_inherent, check_plan
+from oracle.verification.plans import check_plan
 from oracle.verification.queues import check_queue
 
 if TYPE_CHECKING:
@@ -72,14 +78,9 @@ def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     }
     if schema in checkers:
         yield from checkers[schema](data, snapshot)
-        return
-    try:
-        if schema == Certificate.SCHEMA:
-            yield from check_inherent("partial nodes", Certificate.from_json(data))
-            return
-        if schema == MigrationCertificate.SCHEMA:
-            yield check_certificate("migrations", MigrationCertificate.from_json(data))
-            return
-    except CertificateError as error:
-        raise ResultError(str(error)) from error
-    raise ResultError(f"expected a plan, an admission, a measurement or a certificate, got the schema {schema!r}")
+    elif schema == Certificate.SCHEMA:
+        yield from check_inherent("partial nodes", read_certificate(Certificate, data))
+    elif schema == MigrationCertificate.SCHEMA:
+        yield check_certificate("migrations", read_certificate(MigrationCertificate, data))
+    else:
+        raise ResultError(f"expected a plan, an admission, a measurement or a certificate, got the schema {schema!r}")

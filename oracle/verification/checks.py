@@ -1,4 +1,8 @@
-"""What a check is, and how stored data become values that can be checked."""
+"""What a check is; how stored data become values; how they are compared with what is derived.
+
+Everything here is about any stored answer. A claim ends in one of three ways, and `Check.of` is how nearly all do: it
+is wrong, or it is unknown, or it holds.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,18 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 import msgspec
 
 from compass_core.errors import CompassError
-from oracle.optimum.evidence import CertificateError, read_whole
-from oracle.optimum.interruption import BrokenOffError
+from oracle.optimum.evidence import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.optimum.certificate import Certificate
-    from oracle.optimum.migration_certificate import MigrationCertificate
-    from oracle.snapshots.model import Snapshot
+    from oracle.optimum.interruption import BrokenOffError
 
 T = TypeVar("T")
 
 NO_SNAPSHOT: Final = "needs the snapshot it was made from (--snapshot)"
 BY_SOLVER: Final = "rests on the word of a solver"
-
+BY_SEARCH: Final = "rests on a search"
 
 _MAX_DIGITS = 100
 _LARGEST = 10**_MAX_DIGITS
@@ -52,6 +53,11 @@ class Check:
     holds: bool | None = True
     detail: str = ""
     finished: bool = True
+
+    @classmethod
+    def of(cls, claim: str, wrong: str = "", unknown: str = "") -> Check:
+        """Return that a claim fails if something is wrong with it, else that it is left open if that is unknown."""
+        return cls(claim, False if wrong else None if unknown else True, wrong or unknown)
 
     @classmethod
     def broken_off(cls, claim: str, error: BrokenOffError) -> Check:
@@ -103,24 +109,12 @@ def check_numbers(data: object) -> None:
             raise ResultError(f"expected numbers of at most {_MAX_DIGITS} digits, got one of more")
 
 
-def check_certificate(claim: str, certificate: Certificate | MigrationCertificate) -> Check:
-    """Return whether a certificate proves what it says."""
-    try:
-        certificate.verify()
-    except CertificateError as error:
-        return Check(claim, holds=False, detail=str(error))
-    except BrokenOffError as error:
-        return Check.broken_off(claim, error)
-    return Check(claim) if certificate.recheckable else Check(claim, None, BY_SOLVER)
-
-
 def compared(claim: str, told: object, derived: object) -> Check:
     """Return whether what was told is what was derived, all of it, naming the first place where it is not.
 
     What was told may lack keys of its own, as older files do, but none deeper down; and it may have none besides.
     """
-    wrong = _difference(told, derived, "")
-    return Check(claim, not wrong, wrong)
+    return Check.of(claim, _difference(told, derived, ""))
 
 
 def _difference(told: object, derived: object, path: str) -> str:
@@ -149,11 +143,3 @@ def check_interrupted(*, interrupted: bool, settled: bool) -> Iterator[Check]:
     if interrupted or not settled:
         claim = f"the search was {'' if interrupted else 'not '}ended early by somebody"
         yield Check(claim, None, "nothing shows it afterwards")
-
-
-def partial_and_empty(snapshot: Snapshot, pool: str | None = None) -> tuple[int, int]:
-    """Return the partial and the empty nodes of a snapshot, or of one pool of it."""
-    used = snapshot.used_gpus()
-    nodes = [node for node in snapshot.nodes if pool in {None, node.pool}]
-    partial = sum(0 < used[node.name] < node.gpus for node in nodes)
-    return partial, sum(used[node.name] == 0 < node.gpus for node in nodes)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from oracle.optimum.model import NodeKind
-    from oracle.optimum.node_classes import NodeClass
+    from oracle.optimum.node_classes import NodeClass, PackingProblem
 
 # Steps of work: some seconds.
 MAX_STEPS = 500_000
@@ -25,30 +25,29 @@ _SIZES_A_STEP = 16
 _Counts: TypeAlias = tuple[int, ...]
 
 
+def fewest_partial(problem: PackingProblem, *, max_steps: int = MAX_STEPS) -> int | None:
+    """Return the fewest partial nodes of all packings; None if there are too many, or none at all."""
+    return least_price(problem, lambda kind, load: int(kind.is_partial(load)), max_steps=max_steps)
+
+
 def least_price(
-    nodes: Sequence[tuple[NodeClass, int]],
-    demands: Sequence[tuple[int, int]],
-    price: Callable[[NodeClass, int], int],
-    *,
-    max_steps: int = MAX_STEPS,
+    problem: PackingProblem, price: Callable[[NodeClass, int], int], *, max_steps: int = MAX_STEPS
 ) -> int | None:
     """Return the least total price of all packings; None if there are too many, or none at all.
 
     Parameters
     ----------
-    nodes
-        Node classes and how many nodes each has.
-    demands
-        The instances to be packed: demands and how many there are.
+    problem
+        The nodes, and the instances to be packed.
     price
         What a node of a class costs that holds so many movable GPUs.
     max_steps
         When to give up.
     """
-    sizes = [demand for demand, _ in demands]
-    best: dict[_Counts, int] = {tuple(count for _, count in demands): 0}
+    sizes = [demand for demand, _ in problem.demands]
+    best: dict[_Counts, int] = {tuple(count for _, count in problem.demands): 0}
     steps = 0
-    for kind, count in nodes:
+    for kind, count in zip(problem.classes, problem.nodes, strict=True):
         if count > max_steps:
             return None
         for _ in range(count):

@@ -6,54 +6,39 @@ Nodes that hold the same things are one, so that what is reached is a multiset o
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.optimum.interruption import break_off_if_requested
+from oracle.optimum.model import NodeKind
+from oracle.optimum.node_classes import constrained_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracle.snapshots.model import NodeContent, Pattern
+    from oracle.snapshots.model import NodeContent
 
 # Nodes of all placements visited in one pool together: some seconds. 10,000 placements of ten nodes.
 MAX_NODES = 100_000
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Held:
-    """A node: GPUs it offers, those of what cannot move, whether it takes instances, and what may leave it."""
-
-    capacity: int
-    held: int
-    takes: bool
-    movable: Pattern
-
-    @property
-    def free(self) -> int:
-        """GPUs that instances can have."""
-        return self.capacity - self.held - sum(self.movable) if self.takes else 0
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether some but not all GPUs are in use."""
-        return 0 < self.held + sum(self.movable) < self.capacity
-
-
-Nodes: TypeAlias = tuple[Held, ...]
-"""The nodes of a pool, sorted."""
+Nodes: TypeAlias = tuple[NodeKind, ...]
+"""The nodes of a pool, sorted. One that takes nothing has no room, whatever leaves it."""
 
 
 def nodes_of(contents: Sequence[NodeContent]) -> Nodes:
     """Return the nodes of a pool as they are now."""
-    return tuple(
-        sorted(Held(node.capacity, sum(node.immovable), node.takes_instances, node.movable) for node in contents)
-    )
+    # What a node may keep beyond its room does not matter: nothing arrives there.
+    return tuple(sorted(NodeKind(replace(constrained_class(node), own=()), node.movable) for node in contents))
 
 
 def count_partial(nodes: Nodes) -> int:
     """Return how many nodes are partial."""
-    return sum(node.is_partial for node in nodes)
+    return sum(node.node_class.is_partial(sum(node.holds)) for node in nodes)
+
+
+def free(node: NodeKind) -> int:
+    """Return the GPUs that instances can have."""
+    return max(0, node.node_class.room - sum(node.holds))
 
 
 def fewest_moves(start: Nodes, measure: Callable[[Nodes], int], *, max_nodes: int = MAX_NODES) -> dict[int, int] | None:
@@ -84,15 +69,14 @@ def _next(nodes: Nodes) -> Iterator[Nodes]:
     """Yield what one move of one instance into free space makes of the nodes."""
     kinds = Counter(nodes)
     for source in kinds:
-        for gpus in set(source.movable):
-            left = list(source.movable)
+        for gpus in set(source.holds):
+            left = list(source.holds)
             left.remove(gpus)
-            without = Held(source.capacity, source.held, source.takes, tuple(left))
             for target, count in kinds.items():
-                if target.free >= gpus and (target != source or count > 1):
-                    movable = tuple(sorted((*target.movable, gpus), reverse=True))
+                if free(target) >= gpus and (target != source or count > 1):
+                    added = tuple(sorted((*target.holds, gpus), reverse=True))
                     rest = list(nodes)
                     rest.remove(source)
                     rest.remove(target)
-                    added = Held(target.capacity, target.held, target.takes, movable)
-                    yield tuple(sorted((*rest, without, added)))
+                    rest += [source._replace(holds=tuple(left)), target._replace(holds=added)]
+                    yield tuple(sorted(rest))

@@ -2,89 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
-from oracle.measurement.measure import UnknownPoolError, add_up, figures_of
+from oracle.measurement.measure import Figures, UnknownPoolError, add_up, figures_of
 from oracle.optimum.certificate import Certificate, Status
-from oracle.optimum.evidence import CertificateError
 from oracle.optimum.exact import PoolOptimum
 from oracle.optimum.node_classes import constrained_problem, count_empty, ideal_problem
 from oracle.planning.pool_part import part_of
-from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError, compared, convert
+from oracle.verification.certificates import ABOUT, check_about, check_inherent, read_certificate
+from oracle.verification.checks import BY_SOLVER, NO_SNAPSHOT, Check, ResultError, compared, convert
 from oracle.verification.domains import ToldDomains, check_domains
 from oracle.verification.enumeration import least_price
-from oracle.verification.plans import check_inherent
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeClass
+    from oracle.optimum.node_classes import PackingProblem
     from oracle.snapshots.model import NodeContent, Snapshot
 
-_ABOUT = "the certificates are about this cluster"
 
-
-class _Figures(msgspec.Struct, kw_only=True):
-    nodes: int
-    gpus: int
-    used_gpus: int
-    free_gpus: int
-    instances: dict[str, int]
-    partial_nodes: int
-    inherent_partial_nodes: int
-    inherent_lower_bound: int
-    ideal_partial_nodes: int
-    ideal_lower_bound: int
-    avoidable_partial_nodes: int
-    sif: float
-    empty_nodes: int
-    empty_nodes_after: int
-    empty_nodes_after_status: Status
-    full_nodes: int
-    unschedulable_nodes: int
-    largest_free_block: int
-    overcommitted: tuple[str, ...]
-    wcc: bool
-    wcc_supply: int
-    wcc_need: int
-    status: Status
-
-
-class _Pool(_Figures, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pool(Figures):
     pool: str
     certificate: dict[str, object]
     ideal_certificate: dict[str, object]
 
 
-class _Measurement(_Figures, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measurement(Figures):
     schema: str
     pool: str | None = None
     pools: tuple[_Pool, ...]
     domains: ToldDomains | UnsetType = UNSET
 
 
-class _Optima:
-    """The two optima of a pool as they were stored."""
-
-    def __init__(self, told: _Pool) -> None:
-        self.inherent = _optimum(told.certificate, told.empty_nodes_after_status)
-        self.ideal = _optimum(told.ideal_certificate, Status.UNKNOWN)
+def _optima(told: _Pool) -> tuple[PoolOptimum, PoolOptimum]:
+    """Return the inherent and the ideal optimum of a pool as they were stored, whatever they prove."""
+    inherent = _optimum(told.certificate, told.empty_nodes_after_status)
+    return inherent, _optimum(told.ideal_certificate, Status.UNKNOWN)
 
 
 def _optimum(data: object, empty_status: Status) -> PoolOptimum:
+    found = read_certificate(Certificate, data)
     try:
-        found = Certificate.from_json(data)
-        return PoolOptimum(
-            certificate=found,
-            empty_nodes=count_empty(found.problem, found.packing),
-            empty_nodes_status=empty_status,
-        )
-    except (CertificateError, IndexError) as error:
+        empty = count_empty(found.problem, found.packing)
+    except IndexError as error:
         raise ResultError(str(error)) from error
+    return PoolOptimum(certificate=found, empty_nodes=empty, empty_nodes_status=empty_status)
 
 
 def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -96,7 +64,7 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
         The data have another form.
     """
     told = convert(data, _Measurement)
-    read = {pool.pool: _Optima(pool) for pool in told.pools}
+    read = {pool.pool: _optima(pool) for pool in told.pools}
     if len(read) < len(told.pools):
         raise ResultError("pools has one pool twice")
     contents: Mapping[str, Sequence[NodeContent]] = {}
@@ -104,88 +72,69 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
         try:
             contents = part_of(snapshot, told.pool).snapshot.contents
         except UnknownPoolError as error:
-            yield Check(_ABOUT, holds=False, detail=str(error))
+            yield Check.of(ABOUT, str(error))
             return
-        about = _about(read, contents)
+        about = check_about(
+            {pool: tuple(optimum.certificate.problem for optimum in optima) for pool, optima in read.items()},
+            {pool: (constrained_problem(one).problem, ideal_problem(one).problem) for pool, one in contents.items()},
+        )
         yield about
         if not about.holds:
             return
     for pool in told.pools:
-        yield from _pool(pool, read[pool.pool])
+        yield from _pool(pool, *read[pool.pool])
+    claim = "the figures are those of this cluster"
     if snapshot is None:
-        yield Check("the figures are those of this cluster", None, NO_SNAPSHOT)
+        yield Check.of(claim, unknown=NO_SNAPSHOT)
         return
-    measured = add_up(
-        [figures_of(pool, nodes, read[pool].inherent, read[pool].ideal) for pool, nodes in contents.items()],
-        pool=told.pool,
-    )
+    measured = add_up([figures_of(pool, nodes, *read[pool]) for pool, nodes in contents.items()], pool=told.pool)
     stored = {name: value for name, value in cast("dict[str, object]", data).items() if name != "domains"}
-    yield compared("the figures are those of this cluster and these certificates", stored, measured.to_dict())
+    yield compared(f"{claim} and these certificates", stored, measured.to_dict())
     if told.domains is not UNSET:
         yield from check_domains(told.domains, snapshot, told.pool)
 
 
-def _pool(told: _Pool, optima: _Optima) -> Iterator[Check]:
+def _pool(told: _Pool, inherent: PoolOptimum, ideal: PoolOptimum) -> Iterator[Check]:
     for name, one, figures in (
-        ("inherent", optima.inherent.certificate, (told.inherent_lower_bound, told.inherent_partial_nodes)),
-        ("ideal", optima.ideal.certificate, (told.ideal_lower_bound, told.ideal_partial_nodes)),
+        ("inherent", inherent.certificate, (told.inherent_lower_bound, told.inherent_partial_nodes)),
+        ("ideal", ideal.certificate, (told.ideal_lower_bound, told.ideal_partial_nodes)),
     ):
         claim = f"pool {told.pool}: {name} partial nodes {figures[0]}..{figures[1]}"
         if figures != (one.lower_bound, one.partial_nodes):
-            yield Check(claim, holds=False, detail=f"the certificate says {one.lower_bound}..{one.partial_nodes}")
+            yield Check.of(claim, f"the certificate says {one.lower_bound}..{one.partial_nodes}")
             return
         checks = list(check_inherent(claim, one))
         yield from checks
         if any(check.holds is False for check in checks):
             return
-    yield from _empty(told, optima.inherent.certificate)
+    if told.empty_nodes_after_status is Status.OPTIMAL:
+        yield _most_empty(told.pool, inherent)
 
 
-def _empty(told: _Pool, inherent: Certificate) -> Iterator[Check]:
-    if told.empty_nodes_after_status is Status.UNKNOWN:
-        return
-    problem = inherent.problem
-    counted = count_empty(problem, inherent.packing)
-    claim = f"pool {told.pool}: no more than {count(counted, 'node')} can be empty then"
-    nodes = list(zip(problem.classes, problem.nodes, strict=True))
-    most = most_empty(nodes, problem.movable_gpus, inherent.partial_nodes)
+def _most_empty(pool: str, inherent: PoolOptimum) -> Check:
+    problem, counted = inherent.certificate.problem, inherent.empty_nodes
+    claim = f"pool {pool}: no more than {count(counted, 'node')} can be empty then"
+    most = most_empty(problem, inherent.partial_nodes)
     if most is not None and counted >= most:
-        yield Check(claim)
-        return
+        return Check(claim)
     price = sum(problem.nodes) + 1
-
-    def cost(kind: NodeClass, load: int) -> int:
-        return price * kind.is_partial(load) - kind.is_empty(load)
-
-    least = least_price(nodes, problem.demands, cost)
+    least = least_price(problem, lambda kind, load: price * kind.is_partial(load) - kind.is_empty(load))
     if least is None:
-        yield Check(claim, None, "rests on the word of a solver")
-        return
-    holds = least == price * inherent.partial_nodes - counted
-    yield Check(claim, holds, "" if holds else "another packing has more")
+        return Check.of(claim, unknown=BY_SOLVER)
+    return Check.of(claim, "" if least == price * inherent.partial_nodes - counted else "another packing has more")
 
 
-def most_empty(nodes: Sequence[tuple[NodeClass, int]], gpus: int, partial: int) -> int | None:
+def most_empty(problem: PackingProblem, partial: int) -> int | None:
     """Return a number of empty nodes that no packing with so many partial nodes exceeds.
 
     Only where all nodes are alike and nothing is immovable: a full node takes `capacity` GPUs, a partial one less.
     None elsewhere.
     """
-    if len(nodes) != 1:
+    if len(problem.classes) != 1:
         return None
-    ((kind, count),) = nodes
+    (kind,), (count,) = problem.classes, problem.nodes
     if kind.held or kind.own or not kind.capacity or kind.room != kind.capacity:
         return None
     in_partial = partial * (kind.capacity - 1)
-    full = max(0, -(-(gpus - in_partial) // kind.capacity))
-    return count - partial - full if gpus else count
-
-
-def _about(read: Mapping[str, _Optima], contents: Mapping[str, Sequence[NodeContent]]) -> Check:
-    if sorted(read) != sorted(contents):
-        return Check(_ABOUT, holds=False, detail="the pools are not those of the snapshot")
-    for pool, optima in read.items():
-        inherent, ideal = constrained_problem(contents[pool]).problem, ideal_problem(contents[pool]).problem
-        if (optima.inherent.certificate.problem, optima.ideal.certificate.problem) != (inherent, ideal):
-            return Check(_ABOUT, holds=False, detail=f"pool {pool} has other nodes or instances")
-    return Check(_ABOUT)
+    full = max(0, -(-(problem.movable_gpus - in_partial) // kind.capacity))
+    return count - partial - full if problem.movable_gpus else count

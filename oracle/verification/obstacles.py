@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from oracle.admission.blockers import Blocker, BlockerKind, Waiting, find_blockers
-from oracle.verification.checks import Check
+from oracle.admission.blockers import Blocker, BlockerKind, find_blockers
+from oracle.verification.checks import BY_SEARCH, Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     @property
     def blocker(self) -> Blocker:
         """The same without the words."""
-        return Blocker(self.kind, self.gpus, self.pool, self.node, self.job, self.instance, self.alone)
+        return Blocker(**{field.name: getattr(self, field.name) for field in fields(Blocker)})
 
 
 def check_blockers(
@@ -60,17 +60,13 @@ def check_blockers(
     if not stored and not all_:
         return
     blockers = [told.blocker for told in stored]
-    wrong = [told.text for told in stored if told.text != str(told.blocker)]
     told = Counter(blocker for blocker in blockers if blocker.kind not in _LIFTED)
     counted = Counter(
-        blocker
-        for pool, room in rooms.items()
-        for blocker in find_blockers(snapshot, room.contents, Waiting(room.instances, room.gpus, pool), None)
+        blocker for room in rooms.values() for blocker in find_blockers(snapshot, room.contents, room.waiting, None)
     )
-    claim = "the shortages are those of this cluster"
-    holds = not wrong and (told == counted if all_ else told <= counted)
-    other = next(iter((told - counted) or (counted - told)), None)
-    yield Check(claim, holds, "" if holds else f"{wrong[0] if wrong else other}")
+    wrong = [f"not in these words: {one.text}" for one in stored if one.text != str(one.blocker)]
+    wrong += [str(blocker) for blocker in (told - counted) or (counted - told if all_ else ())]
+    yield Check.of("the shortages are those of this cluster", next(iter(wrong), ""))
     lifted = [blocker for blocker in blockers if blocker.kind in _LIFTED]
     if lifted:
         yield _restrictions(lifted, rooms, snapshot)
@@ -80,7 +76,7 @@ def _restrictions(blockers: Sequence[Blocker], rooms: Mapping[str, PoolRoom], sn
     claim = "without these cordons and immovable instances it could start"
     for blocker in blockers:
         if blocker.pool not in rooms or not _exists(blocker, rooms[blocker.pool].contents, snapshot):
-            return Check(claim, holds=False, detail=f"there is none such: {blocker}")
+            return Check.of(claim, f"there is none such: {blocker}")
     # Lifted together only if all of the kind are needed; where too many are, not all are named.
     for pool, room in rooms.items():
         of_pool = [blocker for blocker in blockers if blocker.pool == pool]
@@ -88,10 +84,10 @@ def _restrictions(blockers: Sequence[Blocker], rooms: Mapping[str, PoolRoom], sn
         together = [blocker for blocker in of_pool if not blocker.alone]
         for case in [*cases, *([together] if together else [])]:
             lifted = _without(case, room.contents)
-            open_room = replace(room, contents=lifted, evidence=None, live=False, max_steps=_MAX_STEPS)
-            if (never := open_room.never()) is not False:
+            never = replace(room, contents=lifted, weights=None, live=False, max_steps=_MAX_STEPS).never()
+            if never is not False:
                 surely = never is True and len(case) == 1
-                return Check(claim, holds=False if surely else None, detail=f"rests on a search: {case[0]}")
+                return Check(claim, False if surely else None, f"{BY_SEARCH}: {case[0]}")
     return Check(claim)
 
 
@@ -101,14 +97,12 @@ def _exists(blocker: Blocker, contents: Sequence[NodeContent], snapshot: Snapsho
         return False
     if blocker.kind is BlockerKind.CORDON:
         return not node.schedulable and blocker.gpus == node.capacity - node.used
-    instances = [
-        instance
+    named = blocker.job, blocker.instance, blocker.node, blocker.gpus
+    return any(
+        not one.movable and (job.name, i, one.node, one.gpus) == named
         for job in snapshot.jobs
-        if job.name == blocker.job
-        for i, instance in enumerate(job.instances)
-        if i == blocker.instance and not instance.movable
-    ]
-    return [(one.node, one.gpus) for one in instances] == [(blocker.node, blocker.gpus)]
+        for i, one in enumerate(job.instances)
+    )
 
 
 def _without(blockers: Sequence[Blocker], contents: Sequence[NodeContent]) -> tuple[NodeContent, ...]:

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from oracle.moves.move import Move, MoveError, MoveMode, Stop
+from oracle.moves.move import MoveMode  # noqa: TC001 - msgspec reads the annotation
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.evidence import CertificateError, check_size
 from oracle.optimum.migration_certificate import MigrationCertificate
@@ -16,8 +16,9 @@ from oracle.optimum.node_classes import PlacedProblem
 from oracle.optimum.weights import Branch, Weights  # noqa: TC001 - as above
 from oracle.planning.frontier import PoolFrontier  # noqa: TC001 - msgspec reads the annotation
 from oracle.planning.result import Asked
-from oracle.planning.resumption import read_moves
+from oracle.verification.certificates import read_certificate
 from oracle.verification.checks import ResultError, convert
+from oracle.verification.stored_moves import StoredMoves
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -121,7 +122,7 @@ class PlanFile:
     ----------
     told
         The figures.
-    moves, stops
+    listed
         What is to be done.
     proofs
         The evidence about the pools, by name.
@@ -130,8 +131,7 @@ class PlanFile:
     """
 
     told: ToldPlan
-    moves: tuple[Move, ...]
-    stops: tuple[Stop, ...]
+    listed: StoredMoves
     proofs: dict[str, PoolProof]
     frontier: tuple[PoolFrontier, ...] | None
 
@@ -145,20 +145,22 @@ def read_plan(data: object) -> PlanFile:
         It has another form.
     """
     told = convert(data, ToldPlan)
+    listed = StoredMoves.read(data, told.mode, told.max_per_job_at_once)
+    proofs = {
+        proof.pool: PoolProof(
+            read_certificate(Certificate, proof.inherent),
+            read_certificate(MigrationCertificate, proof.migrations),
+            proof.further,
+        )
+        for proof in told.certificate.pools
+    }
     try:
-        moves, stops = read_moves(data)
-        proofs = {
-            proof.pool: PoolProof(
-                Certificate.from_json(proof.inherent), MigrationCertificate.from_json(proof.migrations), proof.further
-            )
-            for proof in told.certificate.pools
-        }
         check_size(nodes for proof in proofs.values() for nodes in proof.migrations.problem.nodes)
-    except (MoveError, CertificateError) as error:
+    except CertificateError as error:
         raise ResultError(str(error)) from error
     if len(proofs) < len(told.certificate.pools):
         raise ResultError("certificate.pools has one pool twice")
     frontier = None if told.certificate.frontier is UNSET else told.certificate.frontier.pools
     if frontier is not None and told.frontier is UNSET:
         raise ResultError("certificate.frontier is the evidence for a frontier, and there is none")
-    return PlanFile(told, moves, stops, proofs, frontier)
+    return PlanFile(told, listed, proofs, frontier)

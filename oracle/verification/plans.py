@@ -1,46 +1,34 @@
-"""A stored plan: its moves are played, its bounds recomputed."""
+"""A stored plan: its moves are played, its bounds recomputed, the rest is written again."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from msgspec import UNSET
 
 from compass_core.errors import CompassError
 from oracle.moves.move import MoveError, MoveMode, protect
-from oracle.moves.replay import replay
 from oracle.optimum.certificate import Status
-from oracle.optimum.interruption import BrokenOffError
 from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.proof import NEVER
-from oracle.optimum.weights import ArgumentError, SolverProof
+from oracle.optimum.weights import ArgumentError
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Plan
 from oracle.snapshots.model import RunningJob, Snapshot
-from oracle.verification.checks import (
-    BY_SOLVER,
-    NO_SNAPSHOT,
-    Check,
-    check_certificate,
-    check_interrupted,
-    compared,
-    partial_and_empty,
-)
-from oracle.verification.enumeration import least_price
+from oracle.verification.certificates import ABOUT, check_about, check_certificate, check_inherent
+from oracle.verification.checks import BY_SEARCH, NO_SNAPSHOT, Check, check_interrupted, compared
 from oracle.verification.frontiers import check_frontier
 from oracle.verification.plan_bounds import PlanBounds, lightest_jobs
 from oracle.verification.plan_file import read_plan
-from oracle.verification.start import check_start
+from oracle.verification.stored_moves import check_start
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from oracle.optimum.certificate import Certificate
     from oracle.snapshots.model import NodeContent
     from oracle.verification.plan_file import PlanFile
-
-_ABOUT = "the certificates are about this cluster"
 
 
 def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -54,60 +42,81 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     plan = read_plan(data)
     contents = None
     if snapshot is None:
-        yield Check("the moves can be made, and the certificates are about this cluster", None, NO_SNAPSHOT)
+        yield Check.of("the moves can be made, and the certificates are about this cluster", unknown=NO_SNAPSHOT)
     else:
         try:
             snapshot = protect(snapshot, plan.told.protected)
             contents = part_of(snapshot, plan.told.pool).snapshot.contents
         except CompassError as error:
-            yield Check(_ABOUT, holds=False, detail=str(error))
+            yield Check.of(ABOUT, str(error))
             return
         about = _about(plan, contents)
         yield about
         if not about.holds:
             return
         yield _played(plan, snapshot)
-    yield from check_start(plan.told.jobs_at_start, plan.moves, plan.stops, snapshot)
+    yield from check_start(plan.told.jobs_at_start, plan.listed, snapshot)
     proofs = list(_proofs(plan))
     yield from proofs
-    yield from _figures(plan, data, snapshot)
+    # Where there is no snapshot, the jobs that were given a weight are taken to run.
+    jobs = [RunningJob(name=name, instances=()) for name in plan.told.weights]
+    known = snapshot or Snapshot.build(nodes=[], jobs=jobs)
+    written = _written(plan, known)
+    # The status has a check of its own, and so has what ran.
+    apart = ("certificate", "frontier", "frontier_mode", "jobs_at_start", "status")
+    stored = {name: value for name, value in cast("dict[str, object]", data).items() if name not in apart}
+    claim = "the numbers of moves, jobs, stops and GPUs, and all orders, are those of the list"
+    yield compared(claim, stored, written.to_dict())
+    yield Check.of("the plan keeps its limits", "; ".join(_broken_limits(plan, known)))
+    claim = "the bounds of the plan"
     if any(proof.holds is False for proof in proofs):
-        yield Check("the bounds of the plan", holds=False, detail="a certificate they rest on fails")
+        yield Check.of(claim, "a certificate they rest on fails")
         return
     try:
-        live = contents if plan.told.mode is MoveMode.LIVE else None
-        bounds = PlanBounds.of(plan.proofs, live)
+        bounds = PlanBounds.of(plan.proofs, contents if plan.told.mode is MoveMode.LIVE else None)
     except ArgumentError as error:
-        yield Check("the bounds of the plan", holds=False, detail=str(error))
+        yield Check.of(claim, str(error))
         return
     word = next((proof.detail for proof in proofs if proof.holds is None), "")
-    yield from _PlanClaims(plan, bounds, word, snapshot).checks()
+    yield from _Bounds(plan, written, bounds, word, snapshot).checks()
     if plan.told.frontier is not UNSET:
         yield check_frontier(plan)
     yield from check_interrupted(interrupted=plan.told.interrupted, settled=plan.told.settled)
 
 
-def check_inherent(claim: str, certificate: Certificate) -> Iterator[Check]:
-    """Yield whether a certificate of partial nodes proves what it says; a solver's word is tried in small pools."""
-    yield _inherent(claim, certificate)
-    if isinstance(certificate.argument, SolverProof):
-        yield Check(f"{claim}: {certificate.argument.solver} said so", None, BY_SOLVER)
+def _about(plan: PlanFile, contents: Mapping[str, tuple[NodeContent, ...]]) -> Check:
+    placed = {pool: constrained_problem(nodes) for pool, nodes in contents.items()}
+    return check_about(
+        {pool: (proof.inherent.problem, proof.placed) for pool, proof in plan.proofs.items()},
+        {pool: (now.problem, now) for pool, now in placed.items()},
+    )
 
 
-def _inherent(claim: str, certificate: Certificate) -> Check:
-    check = check_certificate(claim, certificate)
-    if check.holds is not None or not check.finished:
-        return check
-    problem = certificate.problem
-    nodes = list(zip(problem.classes, problem.nodes, strict=True))
+def _played(plan: PlanFile, snapshot: Snapshot) -> Check:
+    told = plan.told
+    claim = f"the moves can be made in order and lead to {count(told.partial_nodes_after, 'partial node')}"
     try:
-        fewest = least_price(nodes, problem.demands, lambda kind, load: int(kind.is_partial(load)))
-    except BrokenOffError as error:
-        return Check.broken_off(claim, error)
-    if fewest is None:
-        return check
-    holds = certificate.lower_bound <= fewest
-    return Check(claim, holds, "" if holds else f"a packing has {fewest}")
+        after = plan.listed.play(snapshot)
+    except MoveError as error:
+        return Check.of(claim, str(error))
+    pool_of = {node.name: node.pool for node in snapshot.nodes}
+    if told.pool is not None and any(pool_of[move.destination] != told.pool for move in plan.listed.moves):
+        return Check.of(claim, f"an instance outside pool {told.pool} moves")
+    counted = {
+        f"{what}_nodes_{when}": nodes
+        for when, then in (("before", snapshot), ("after", after))
+        for what, nodes in _partial_and_empty(then, told.pool).items()
+    }
+    return compared(claim, {name: getattr(told, name) for name in counted}, counted)
+
+
+def _partial_and_empty(snapshot: Snapshot, pool: str | None) -> dict[str, int]:
+    used = snapshot.used_gpus()
+    nodes = [(used[node.name], node.gpus) for node in snapshot.nodes if pool in {None, node.pool}]
+    return {
+        "partial": sum(0 < held < gpus for held, gpus in nodes),
+        "empty": sum(held == 0 < gpus for held, gpus in nodes),
+    }
 
 
 def _proofs(plan: PlanFile) -> Iterator[Check]:
@@ -123,14 +132,15 @@ def _proofs(plan: PlanFile) -> Iterator[Check]:
             yield Check(f"pool {pool}: both certificates are about the same pool", holds=False)
 
 
-def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterator[Check]:
+def _written(plan: PlanFile, snapshot: Snapshot) -> Plan:
+    """Return the plan that these moves and bounds make, whatever else is told of it."""
     told = plan.told
-    written = Plan(
-        snapshot=snapshot or _any_snapshot(told.weights),
+    return Plan(
+        snapshot=snapshot,
         asked=told.asked,
         mode=told.mode,
-        moves=tuple(sorted(plan.moves)),
-        stops=tuple(sorted(plan.stops)),
+        moves=plan.listed.moves,
+        stops=plan.listed.stops,
         partial_nodes_before=told.partial_nodes_before,
         partial_nodes_after=told.partial_nodes_after,
         empty_nodes_before=told.empty_nodes_before,
@@ -138,83 +148,51 @@ def _figures(plan: PlanFile, data: object, snapshot: Snapshot | None) -> Iterato
         partial_nodes_lower_bound=told.partial_nodes_lower_bound,
         migrations_lower_bound=told.migrations_lower_bound,
         jobs_disturbed_lower_bound=told.jobs_disturbed_lower_bound,
-        disturbance=_weight(plan),
+        disturbance=sum(told.weights.get(job, 1) for job in {move.job for move in plan.listed.moves}),
         disturbance_lower_bound=told.disturbance_lower_bound or 0,
         interrupted=told.interrupted,
         evidence=(),
-    ).to_dict()
-    # The status has a check of its own, and so has what ran.
-    apart = ("certificate", "frontier", "frontier_mode", "jobs_at_start", "status")
-    stored = {name: value for name, value in cast("dict[str, object]", data).items() if name not in apart}
-    yield compared("the numbers of moves, jobs, stops and GPUs, and all orders, are those of the list", stored, written)
+    )
+
+
+def _broken_limits(plan: PlanFile, snapshot: Snapshot) -> Iterator[str]:
+    told = plan.told
     kept = (
         ("max_migrations", told.max_migrations, told.migrations),
         ("max_jobs_disturbed", told.max_jobs_disturbed, told.jobs_disturbed),
         # A live plan comes as near as live moves do.
         ("max_partial_nodes", None if told.mode is MoveMode.LIVE else told.max_partial_nodes, told.partial_nodes_after),
     )
-    broken = [
-        f"{name} is {limit}, the plan has {has}" for name, limit, has in kept if limit is not None and has > limit
-    ]
+    for name, limit, has in kept:
+        if limit is not None and has > limit:
+            yield f"{name} is {limit}, the plan has {has}"
     try:
-        told.asked.check(snapshot or _any_snapshot(told.weights))
+        told.asked.check(snapshot)
     except (CompassError, ValueError) as error:
-        broken.append(str(error))
-    yield Check("the plan keeps its limits", not broken, "; ".join(broken))
+        yield str(error)
 
 
-def _weight(plan: PlanFile) -> int:
-    """Return the weight of the jobs that a plan disturbs."""
-    return sum(plan.told.weights.get(job, 1) for job in {move.job for move in plan.moves})
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The bounds that a plan tells, against those that its evidence proves.
 
+    Attributes
+    ----------
+    plan, written
+        The plan as it is told, and as it is written again.
+    proved
+        What the certificates prove, all pools together.
+    word
+        Why that is not recomputed; empty if it is.
+    snapshot
+        The cluster; None without.
+    """
 
-def _any_snapshot(jobs: Iterable[str]) -> Snapshot:
-    """Return what stands for a snapshot where none was given: one in which these jobs run."""
-    return Snapshot.build(nodes=[], jobs=[RunningJob(name=name, instances=()) for name in jobs])
-
-
-def _about(plan: PlanFile, contents: Mapping[str, tuple[NodeContent, ...]]) -> Check:
-    if sorted(contents) != sorted(plan.proofs):
-        return Check(_ABOUT, holds=False, detail="the pools are not those of the snapshot")
-    for pool, nodes in contents.items():
-        placed = constrained_problem(nodes)
-        proof = plan.proofs[pool]
-        same = proof.inherent.problem == proof.migrations.problem == placed.problem
-        if not same or proof.migrations.present != placed.current:
-            return Check(_ABOUT, holds=False, detail=f"pool {pool} has other nodes or instances")
-    return Check(_ABOUT)
-
-
-def _played(plan: PlanFile, snapshot: Snapshot) -> Check:
-    told = plan.told
-    claim = f"the moves can be made in order and lead to {count(told.partial_nodes_after, 'partial node')}"
-    if told.mode is MoveMode.LIVE and plan.stops:
-        return Check(claim, holds=False, detail="a live plan stops nothing")
-    if any(stop.before_step < 1 for stop in plan.stops):
-        return Check(claim, holds=False, detail="steps count from 1")
-    try:
-        after = replay(snapshot, plan.moves, plan.stops, max_per_job_at_once=told.max_per_job_at_once)
-    except MoveError as error:
-        return Check(claim, holds=False, detail=str(error))
-    pool_of = {node.name: node.pool for node in snapshot.nodes}
-    if told.pool is not None and any(pool_of[move.destination] != told.pool for move in plan.moves):
-        return Check(claim, holds=False, detail=f"an instance outside pool {told.pool} moves")
-    names = ("partial_nodes_before", "empty_nodes_before", "partial_nodes_after", "empty_nodes_after")
-    counted = (*partial_and_empty(snapshot, told.pool), *partial_and_empty(after, told.pool))
-    return compared(claim, {name: getattr(told, name) for name in names}, dict(zip(names, counted, strict=True)))
-
-
-class _PlanClaims:
-    """The bounds that a plan tells, against those that its evidence proves."""
-
-    def __init__(self, plan: PlanFile, bounds: PlanBounds, word: str, snapshot: Snapshot | None) -> None:
-        self._plan = plan
-        self._told = plan.told
-        self._bounds = bounds
-        # Why what the certificates prove is not recomputed; empty if it is.
-        self._word = word
-        self._snapshot = snapshot
-        self._limit = max(self._told.partial_nodes_after, self._told.max_partial_nodes or 0)
+    plan: PlanFile
+    written: Plan
+    proved: PlanBounds
+    word: str
+    snapshot: Snapshot | None
 
     def checks(self) -> Iterator[Check]:
         """Yield the claims."""
@@ -224,7 +202,7 @@ class _PlanClaims:
         yield self._status()
 
     def _fewest_partial(self) -> Check:
-        told, bound = self._told, self._told.partial_nodes_lower_bound
+        told, bound = self.plan.told, self.plan.told.partial_nodes_lower_bound
         claim = f"at least {count(bound, 'partial node')}"
         if told.max_migrations is not None:
             claim += f" after at most {count(told.max_migrations, 'move')}"
@@ -232,36 +210,31 @@ class _PlanClaims:
         if asked is not None:
             claim += f", or no more than the {asked} asked for"
         if not 0 <= bound <= told.partial_nodes_after:
-            return Check(claim, holds=False, detail=f"the plan leaves {told.partial_nodes_after}")
-        if bound <= max(self._bounds.fewest, asked or 0):
-            return self._proved(claim)
-        moves = self._bounds.moves_to(bound - 1)
-        if moves > (NEVER - 1 if told.max_migrations is None else told.max_migrations):
-            return self._proved(claim)
+            return Check.of(claim, f"the plan leaves {told.partial_nodes_after}")
+        most = NEVER - 1 if told.max_migrations is None else told.max_migrations
+        if bound <= max(self.proved.fewest, asked or 0) or self.proved.moves_to(bound - 1) > most:
+            return Check.of(claim, unknown=self.word)
         if told.mode is MoveMode.CHECKPOINT and told.max_migrations is None and told.max_jobs_disturbed is None:
-            return Check(claim, holds=False, detail=f"the certificates prove {self._bounds.fewest}")
-        return Check(claim, None, f"{self._search()}; the certificates prove {self._bounds.fewest} for any plan")
+            return Check.of(claim, f"the certificates prove {self.proved.fewest}")
+        return Check.of(claim, unknown=f"{self._search}; the certificates prove {self.proved.fewest} for any plan")
 
     def _fewest_moves(self) -> Check:
-        told = self._told
-        claim = (
-            f"at most {count(self._limit, 'partial node', 'take')} at least "
-            f"{count(told.migrations_lower_bound, 'move')}"
-        )
-        if not 0 <= told.migrations_lower_bound <= told.migrations:
-            return Check(claim, holds=False, detail=f"the plan has {told.migrations}")
-        if told.migrations_lower_bound > 0 and self._limit >= told.partial_nodes_before:
-            return Check(claim, holds=False, detail=f"without a move there are {told.partial_nodes_before}")
-        lower = self._bounds.moves_to(self._limit)
-        if told.migrations_lower_bound <= lower:
-            return self._proved(claim)
-        return Check(claim, None, f"{self._search()}; the certificates prove {lower}")
+        told, bound = self.plan.told, self.plan.told.migrations_lower_bound
+        limit = max(told.partial_nodes_after, told.max_partial_nodes or 0)
+        claim = f"at most {count(limit, 'partial node', 'take')} at least {count(bound, 'move')}"
+        if not 0 <= bound <= told.migrations:
+            return Check.of(claim, f"the plan has {told.migrations}")
+        if bound > 0 and limit >= told.partial_nodes_before:
+            return Check.of(claim, f"without a move there are {told.partial_nodes_before}")
+        lower = self.proved.moves_to(limit)
+        open_ = f"{self._search}; the certificates prove {lower}"
+        return Check.of(claim, unknown=self.word if bound <= lower else open_)
 
     def _fewest_jobs(self) -> Iterator[Check]:
-        told = self._told
+        told = self.plan.told
         bounds = (
             (None, told.jobs_disturbed_lower_bound, told.jobs_disturbed),
-            (told.weights, told.disturbance_lower_bound, _weight(self._plan)),
+            (told.weights, told.disturbance_lower_bound, self.written.disturbance),
         )
         for weights, bound, attained in bounds:
             if bound is None:
@@ -269,32 +242,26 @@ class _PlanClaims:
             jobs = f"at least {count(bound, 'job')}" if weights is None else f"jobs of weight {bound} at least"
             claim = f"every plan as good disturbs {jobs}"
             if not 0 <= bound <= attained:
-                yield Check(claim, holds=False, detail=f"the plan disturbs {attained}")
+                yield Check.of(claim, f"the plan disturbs {attained}")
             elif bound == 0:
                 yield Check(claim)
-            elif self._snapshot is None:
-                yield Check(claim, None, NO_SNAPSHOT)
+            elif self.snapshot is None:
+                yield Check.of(claim, unknown=NO_SNAPSHOT)
             else:
-                moving = self._bounds.relocations_to(told.partial_nodes_after)
-                enough = lightest_jobs(self._snapshot, self._plan.proofs, weights, moving)
-                detail = f"rests on a search; the instances that have to move are of at least {enough}"
-                yield self._proved(claim) if bound <= enough else Check(claim, None, detail)
+                moving = self.proved.relocations_to(told.partial_nodes_after)
+                enough = lightest_jobs(self.snapshot, self.plan.proofs, weights, moving)
+                open_ = f"{BY_SEARCH}; the instances that have to move are of at least {enough}"
+                yield Check.of(claim, unknown=self.word if bound <= enough else open_)
 
     def _status(self) -> Check:
-        told = self._told
-        claim = f"the status {told.status.value!r} follows from the bounds"
-        reached = told.max_partial_nodes is not None and told.mode is MoveMode.CHECKPOINT
-        fewest = reached or told.partial_nodes_after == told.partial_nodes_lower_bound
-        settled = fewest and told.migrations == told.migrations_lower_bound
-        follows = (told.status is Status.OPTIMAL) is settled
-        return Check(claim, follows, "" if follows else f"they {'meet' if settled else 'do not meet'}")
+        told, settled = self.plan.told.status, self.written.status
+        wrong = f"they {'meet' if settled is Status.OPTIMAL else 'do not meet'}"
+        return Check.of(f"the status {told.value!r} follows from the bounds", "" if told is settled else wrong)
 
-    def _proved(self, claim: str) -> Check:
-        return Check(claim, None, self._word) if self._word else Check(claim)
-
+    @property
     def _search(self) -> str:
-        if self._told.mode is MoveMode.LIVE and self._snapshot is None:
+        if self.plan.told.mode is MoveMode.LIVE and self.snapshot is None:
             return NO_SNAPSHOT
-        if self._bounds.untried is not None:
-            return f"rests on a search among more placements of pool {self._bounds.untried} than are tried again"
-        return "rests on a search"
+        if self.proved.untried is not None:
+            return f"{BY_SEARCH} among more placements of pool {self.proved.untried} than are tried again"
+        return BY_SEARCH

@@ -18,7 +18,7 @@ from oracle.verification import ResultError, verify
 from tests.docs.test_json import reachable
 from tests.oracle.brute_moves import random_world
 from tests.oracle.mutations import mutations
-from tests.oracle.test_rechecking import MAKERS, documents, snapshot_of
+from tests.oracle.test_verification import MAKERS, documents, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

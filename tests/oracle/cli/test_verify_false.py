@@ -124,7 +124,7 @@ class TestAnOvercommittedNode:
         }
         result = sifopt("verify", _written(tmp_path, "false.json", false), "--snapshot", cluster)
         assert result.status == 1
-        assert "node a has 0 free GPUs for it" in result.out
+        assert "node a has 0 free GPUs for what should start there" in result.out
         assert "not rechecked  the proof in words" in result.out
 
     def test_stays_closed_to_a_queue(self, sifopt: Sifopt, cluster: Path, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ class TestAnOvercommittedNode:
         )
         result = sifopt("verify", _written(tmp_path, "false.json", data), "--snapshot", cluster)
         assert result.status == 1
-        assert "node a has 0 free GPUs for all of them" in result.out
+        assert "node a has 0 free GPUs for what should start there" in result.out
 
 
 def test_a_proof_in_other_words(sifopt: Sifopt, tmp_path: Path) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import combinations
 
 import pytest
 
-from oracle.admission.room import RoomEvidence, make_room, most_fitting, open_nodes, waiting_pool
-from oracle.optimum.node_classes import NodeClass
+from oracle.admission.blockers import Waiting
+from oracle.admission.room import make_room, most_fitting, open_nodes, waiting_pool
+from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.solver import Deadline
 from oracle.optimum.weights import Weights
 from oracle.snapshots.model import NodeContent
-from oracle.verification.enumeration import fits_within, least_price
+from oracle.verification.enumeration import fewest_partial, fits_within, least_price
 from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
 from oracle.verification.measurements import most_empty
 from oracle.verification.plan_bounds import lightest_jobs
@@ -58,8 +60,8 @@ def test_moves_that_make_room(seed: int) -> None:
                 assert fits_within(groups, instances, gpus, moves) is expected
             if least is not None and least > 1:
                 room = make_room(groups, instances, gpus, Deadline())
-                stored = RoomEvidence(pool=pool, argument=room.weights)
-                checked = PoolRoom(contents, instances, gpus, live=False, ordered=True, evidence=stored)
+                waiting = Waiting(instances, gpus, pool)
+                checked = PoolRoom(contents, waiting, live=False, ordered=True, weights=room.weights)
                 assert room.lower_bound == least
                 assert not checked.idle()
                 assert checked.takes(least)
@@ -92,7 +94,7 @@ def test_weights_never_prove_too_much() -> None:
 @pytest.mark.parametrize("weights", [Weights(0, 1, ()), Weights(0, -1, (0,)), Weights(0, 1, (0,), (1,))], ids=repr)
 def test_what_are_no_weights(weights: Weights) -> None:
     contents = [NodeContent("a", 8, schedulable=True, immovable=(), movable=(8,))]
-    room = PoolRoom(contents, 1, 8, live=False, ordered=True, evidence=RoomEvidence(pool="a", argument=weights))
+    room = PoolRoom(contents, Waiting(1, 8, "a"), live=False, ordered=True, weights=weights)
     assert "weight" in room.idle()
 
 
@@ -126,9 +128,8 @@ def test_least_price_of_all_packings() -> None:
             continue
         if not all(world.takes):
             continue
-        nodes = [(NodeClass(node.gpus, 0, node.gpus), 1) for node in world.nodes]
-        sizes = [one.gpus for one in world.instances]
-        demands = [(size, sizes.count(size)) for size in sorted(set(sizes))]
+        nodes = Counter(NodeClass(node.gpus, 0, node.gpus) for node in world.nodes)
+        problem = PackingProblem.build(nodes, Counter(one.gpus for one in world.instances))
         rank = {
             (
                 world.partial(places),
@@ -137,9 +138,10 @@ def test_least_price_of_all_packings() -> None:
             for places, _ in placements(world)
         }
         partial, empty = min(rank)
-        price = least_price(nodes, demands, lambda kind, load: 10 * kind.is_partial(load) - kind.is_empty(load))
+        price = least_price(problem, lambda kind, load: 10 * kind.is_partial(load) - kind.is_empty(load))
         assert price == 10 * partial + empty
-        if len({node.gpus for node in world.nodes}) == 1:
-            bound = most_empty([(nodes[0][0], len(nodes))], sum(sizes), partial)
-            assert bound is None or bound >= -empty
-        assert least_price(nodes, demands, lambda _, __: 0, max_steps=0) is None
+        assert fewest_partial(problem) == partial
+        bound = most_empty(problem, partial)
+        assert (bound is None) is (len(nodes) > 1)
+        assert bound is None or bound >= -empty
+        assert least_price(problem, lambda _, __: 0, max_steps=0) is None

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -16,12 +19,14 @@ import oracle.optimum.solver
 from oracle.admission.jobs import admission_of
 from oracle.admission.question import AskedJob, Question
 from oracle.admission.queues import admit_queue
+from oracle.measurement.domains import measure_domains
 from oracle.measurement.measure import measure
 from oracle.moves.move import MoveMode
 from oracle.optimum.exact import InfeasibleError
 from oracle.optimum.solver import Deadline
 from oracle.planning.planner import plan
 from oracle.planning.resumption import read_moves
+from oracle.snapshots.loader import load_snapshot
 from oracle.snapshots.model import PendingJob
 from oracle.verification import ResultError, verify
 from tests.oracle.brute_moves import play, random_job, random_world
@@ -157,6 +162,30 @@ def test_what_is_said_of_small_clusters_is_rechecked(kind: str) -> None:
         checks = _recheck(data, world)
         assert [check for check in checks if check.holds is False] == []
         assert [check for check in checks if check.holds is None and not _is_open(check)] == []
+
+
+def test_no_solver_is_even_loaded(tmp_path: Path) -> None:
+    """Whoever checks an answer needs neither OR-Tools nor what draws and prints, whatever the answer is."""
+    path = Path("examples/snapshots/native.json")
+    snapshot = load_snapshot(path)
+    proposed = plan(snapshot)
+    answers = [
+        proposed.to_dict(proposed.frontier()),
+        {**measure(snapshot).to_dict(), "domains": measure_domains(snapshot).to_dict()},
+        admission_of(snapshot, AskedJob(2, 8, None), Question.of("live", (), None), Deadline()).to_dict(),
+        admit_queue(snapshot).to_dict(),
+    ]
+    stored = tmp_path / "answers.json"
+    stored.write_text(json.dumps(answers))
+    code = f"""
+import json, sys
+from oracle import load_snapshot, verify
+for answer in json.load(open({str(stored)!r})):
+    assert all(check.holds is not False for check in verify(answer, load_snapshot({str(path.resolve())!r})))
+print(sorted({{"ortools", "networkx", "rich", "matplotlib"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def _is_open(check: Check) -> bool:
