@@ -292,10 +292,10 @@ class TestPlot:
 # One of T's instances has to stop, so that k and it can change places; the other is where it is to go.
 STOPPING = {
     "T": (3, ["A", "B"]),
-    "x": (2, ["A"]),
-    "J": (2, ["A"]),
+    "x": (4, ["A"]),
     "k": (2, ["B"]),
     "l": (2, ["B"]),
+    "late": (2, []),
 }
 Written: TypeAlias = "Callable[[Path, Mapping[str, Sequence[str | None]]], Path]"
 
@@ -370,7 +370,7 @@ class TestResumeWhatIsStopped:
         assert (result.status, result.out.splitlines()[0]) == (0, "2 moves done, 0 moves left.")
 
     def test_and_its_place_is_taken(self, sifopt: Sifopt, stored: Path, tmp_path: Path, written_as: Written) -> None:
-        now = self.at(tmp_path / "taken.json", written_as, T=[None, "B"], k=["A"], x=["B"])
+        now = self.at(tmp_path / "taken.json", written_as, T=[None, "B"], k=["A"], late=["B"])
         result = sifopt("plan", "--resume", stored, "--snapshot", now)
         assert result.status == 1
         assert "Stopped by the plan, and to be restarted whatever becomes of it: " in result.out
