@@ -219,13 +219,12 @@ class TestEachLaw:
                 found = super().placement()
                 return found if self.calls != 40 else {name: [99] * len(homes) for name, homes in found.items()}
 
-        (failure,) = check_scheduler(Once(), lists=10, exhaustive_events=0).failures
+        report = check_scheduler(Once(), lists=10, exhaustive_events=0)
+        (failure,) = report.failures
         assert not failure.again
         assert len(parse_events(failure.events)) == failure.broken.at + 1
         assert "99" in failure.broken.detail
-        assert "played once more it does not break the law" in str(
-            check_scheduler(Once(), lists=10, exhaustive_events=0)
-        )
+        assert "played once more it does not break the law" in str(report)
 
 
 class TestReport:

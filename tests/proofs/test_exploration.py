@@ -149,8 +149,14 @@ class TestFullNodes:
         assert len(results) == 1
 
     @pytest.mark.long
-    @pytest.mark.parametrize("variant", REPAIRED)
-    @pytest.mark.parametrize("nodes", [2, pytest.param(3, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        ("variant", "nodes"),
+        [
+            (Variant.COMPASS, 2),
+            pytest.param(Variant.EXACT, 2, marks=pytest.mark.slow),
+            *(pytest.param(variant, 3, marks=pytest.mark.slow) for variant in REPAIRED),
+        ],
+    )
     def test_every_order_reaches_the_same(self, monkeypatch: pytest.MonkeyPatch, variant: Variant, nodes: int) -> None:
         space = Space(variant=variant, nodes=nodes)
         once = explore(space)

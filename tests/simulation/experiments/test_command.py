@@ -38,7 +38,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert plot("all", "trace.csv", *OPTIONS, "--out", "out") == 0
     printed = capsys.readouterr()

@@ -127,7 +127,7 @@ def stack(parts: int, *, even: bool) -> Stack:
         pytest.param([[stack(5, even=True)], [bars(f"AFR on day {k}, %") for k in range(4)]], id="stack and bars"),
     ],
 )
-@pytest.mark.parametrize("title", ["Short", LONG])
+@pytest.mark.parametrize("title", [pytest.param("Short", marks=pytest.mark.slow), LONG])
 def test_no_text_upon_another_or_beyond_an_edge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[list[Panel]], title: str
 ) -> None:
