@@ -1,1 +1,1 @@
-"""The `sifopt` command: one module a command, one for what they share, one for the way in and out."""
+"""The `sifopt` command: its commands, what each tells people, and the one way in and out."""

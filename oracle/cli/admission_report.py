@@ -1,39 +1,60 @@
-"""What `sifopt admit` tells people of one job: the moves, the verdict, where it goes, what is proved."""
+"""What `sifopt admit` tells people: of one job the moves, the verdict, where it goes, what is proved.
+
+Of a queue: each job, the first that can start, the most that can together.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import skipped_notes
-from oracle.cli.move_table import move_columns, move_sentences
-from oracle.cli.tables import draw
-from oracle.cli.words import listed
-from oracle.safe_text import printable
+from oracle.cli.move_table import move_sentences, move_table
+from oracle.cli.sentences import lines, listed, skipped_notes
+from oracle.cli.tables import Column, draw
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from oracle.admission.answer import Admission
-    from oracle.cli.tables import Screen
-    from oracle.snapshots.model import Snapshot
+    from oracle.admission.answer import Admission, QueueAdmission, Together
+    from oracle.snapshots.model import PendingJob, Snapshot
 
 
-def report(found: Admission, job: str, snapshot: Snapshot, screen: Screen, *, verbose: bool) -> str:
+def job_report(found: Admission, job: str, snapshot: Snapshot, *, verbose: bool) -> str:
     """Return the table of moves and the sentences about them."""
     live = found.question.mode.value == "live"
-    text = draw(move_columns(found.moves, found.stops), screen) + "\n" if found.moves else ""
+    places = [f"{placement.instance} on {placement.node}" for placement in found.placements]
     sentences = [
-        *verdict(found, job),
+        *_verdict(found, job),
         *move_sentences(found.moves, found.stops, live=live, verbose=verbose),
-        *_placements(found, verbose=verbose),
-        *proof(found),
+        *([f"Then its instances go to: {listed(places, verbose=verbose)}."] if places else []),
+        *_proof(found),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
-    return text + "".join(f"{printable(line)}\n" for line in sentences)
+    return move_table(found.moves, found.stops) + lines(sentences)
 
 
-def verdict(found: Admission, job: str) -> Iterator[str]:
+def queue_report(found: QueueAdmission, snapshot: Snapshot, *, verbose: bool) -> str:
+    """Return the tables and the sentences about them."""
+    jobs, together = found.jobs, found.together
+    skipped = skipped_notes(snapshot.skipped, verbose=verbose)
+    if not jobs:
+        return lines(["No job waits.", *skipped])
+    alone = [admission for _, admission in found.passed_over]
+    alone += [] if found.first is None else [found.first[1]]
+    if len(jobs) == 1:  # then to start alone and to start together is the same
+        return job_report(alone[0], f"{jobs[0].name} ({_demand(jobs[0])} GPUs)", snapshot, verbose=verbose)
+    moves, stops, live = together.order.moves, together.order.stops, found.question.mode.value == "live"
+    sentences = [
+        *_together(together, len(jobs), verbose=verbose),
+        *move_sentences(moves, stops, live=live, verbose=verbose),
+        *_placements(together, verbose=verbose),
+        *skipped,
+    ]
+    first = lines(_first(found, verbose=verbose))
+    return f"{draw(_columns(jobs, alone, together))}\n{first}\n{move_table(moves, stops)}{lines(sentences)}"
+
+
+def _verdict(found: Admission, job: str) -> Iterator[str]:
     """Yield whether the job can start, and what stands in its way."""
     match found.verdict.value:
         case "fits_now":
@@ -49,13 +70,7 @@ def verdict(found: Admission, job: str) -> Iterator[str]:
         yield from (f"  {blocker}" for blocker in found.blockers)
 
 
-def _placements(found: Admission, *, verbose: bool) -> Iterator[str]:
-    if found.placements:
-        names = [f"{placement.instance} on {placement.node}" for placement in found.placements]
-        yield f"Then its instances go to: {listed(names, verbose=verbose)}."
-
-
-def proof(found: Admission) -> Iterator[str]:
+def _proof(found: Admission) -> Iterator[str]:
     """Yield what is proved about the moves, or about the impossibility."""
     if found.verdict.value == "fits_after":
         if found.status == "optimal":
@@ -64,3 +79,75 @@ def proof(found: Admission) -> Iterator[str]:
             yield f"Not proved to be the fewest moves: it takes at least {found.lower_bound}."
     elif found.verdict.value == "cannot" and found.proof:
         yield f"Proof: {found.proof}."
+
+
+def _columns(jobs: Sequence[PendingJob], alone: Sequence[Admission], together: Together) -> list[Column]:
+    """Return the columns of a queue, of which the first jobs were asked about alone."""
+    answers = [*map(_alone, alone), *["not asked"] * (len(jobs) - len(alone))]
+    starting = list(together.jobs)
+    gpus = sum(job.instances * job.gpus_per_instance for job in jobs)
+    return [
+        Column("job", [job.name for job in jobs], count(len(jobs), "job")),
+        Column("GPUs", [_demand(job) for job in jobs], f"{gpus}"),
+        Column("pool", ["any" if job.pool is None else job.pool for job in jobs]),
+        Column("alone", answers),
+        Column("together", [_taken(job.name, starting) for job in jobs], f"{len(together.jobs)} start"),
+    ]
+
+
+def _demand(job: PendingJob) -> str:
+    return f"{job.instances}x{job.gpus_per_instance}"
+
+
+def _alone(admission: Admission) -> str:
+    if admission.verdict.value == "fits_after":
+        return f"after {count(len(admission.moves), 'move')}"
+    return {"fits_now": "fits now", "cannot": "cannot", "unknown": "unknown"}[admission.verdict.value]
+
+
+def _taken(name: str, starting: list[str]) -> str:
+    """Say whether a job starts; several may have one name, so each start is taken off the list."""
+    if name in starting:
+        starting.remove(name)
+        return "starts"
+    return "waits"
+
+
+def _first(found: QueueAdmission, *, verbose: bool) -> Iterator[str]:
+    for name, admission in found.passed_over:
+        yield from _verdict(admission, name)
+    if found.first is None:
+        yield "No job is known to be able to start."
+        return
+    name, admission = found.first
+    yield f"First in queue order: {next(_verdict(admission, name))}"
+    yield from _proof(admission)
+    if admission.moves:
+        moves = [f"{move.called} from {move.source} to {move.destination}" for move in admission.moves]
+        yield f"To make room for it alone: {listed(moves, verbose=verbose)}."
+
+
+def _together(together: Together, jobs: int, *, verbose: bool) -> Iterator[str]:
+    if not together.jobs:
+        return
+    moves = count(len(together.order.moves), "move")
+    when = f"after {moves}" if together.order.moves else "as it is"
+    started = count(len(together.jobs), "job")
+    yield f"Most that can start together: {started} of {jobs} {when}: {listed(together.jobs, verbose=verbose)}."
+    if together.status == "optimal":
+        yield "Proved: no more can, and no other set as large takes fewer moves."
+    else:
+        yield (
+            f"Not proved to be best: at most {count(together.most, 'job')} can start together; so many as here take at "
+            f"least {count(together.moves_lower_bound, 'move')}."
+        )
+
+
+def _placements(together: Together, *, verbose: bool) -> Iterator[str]:
+    names = [
+        f"{job}[{placement.instance}] on {placement.node}"
+        for job, placements in zip(together.jobs, together.placements, strict=True)
+        for placement in placements
+    ]
+    if names:
+        yield f"Then their instances go to: {listed(names, verbose=verbose)}."

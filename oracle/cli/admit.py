@@ -8,15 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, notes_beside
-from oracle.cli.moves import MoveOptions, add_move_arguments
+from oracle.cli.admission_report import job_report, queue_report
+from oracle.cli.command import Command, ExitStatus, Outcome
+from oracle.cli.options import MoveOptions, add_move_arguments, add_snapshot_arguments
+from oracle.cli.sentences import data_outcome
 from oracle.cli.solving import solve
 from oracle.cli.values import Once, demand
 from oracle.safe_text import json_text
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from oracle.admission.answer import Admission, QueueAdmission
     from oracle.cli.command import Parser
@@ -39,67 +41,69 @@ class AdmitOptions(MoveOptions):
 def admit_from(options: AdmitOptions) -> Outcome:
     """Return the verdict on one job, or on those that wait, in the form asked for."""
     snapshot = options.load()
-    return _one(snapshot, options, options.job) if options.job is not None else _queue(snapshot, options)
+    return _queue(snapshot, options) if options.job is None else _job(snapshot, options, *options.job)
 
 
-def _one(snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int]) -> Outcome:
-    solved = solve(lambda tell: _admitted(snapshot, options, job, tell))
+def _job(snapshot: Snapshot, options: AdmitOptions, instances: int, gpus: int) -> Outcome:
+    name = f"{instances}x{gpus} GPUs"
+
+    def admitted(tell: Callable[[str], None]) -> Admission:
+        from oracle.admission.jobs import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
+
+        tell(f"fewest moves that make room for {name}")
+        return admit(
+            snapshot,
+            instances=instances,
+            gpus=gpus,
+            pool=options.pool,
+            moves=options.moves,
+            time_limit=options.time_limit,
+            protected=options.protected or (),
+            max_per_job_at_once=options.max_per_job_at_once,
+        )
+
+    solved = solve(admitted)
     found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
-    status = ExitStatus.UNSETTLED if found.interrupted else _STATUS[found.verdict.value]
-    notes = tuple(_of_one(found))
-    if options.output == "json":
-        return _as_json(found.to_dict(), snapshot, options, notes, status)
-    from oracle.cli.admission_report import report  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
-
-    name = f"{job[0]}x{job[1]} GPUs"
-    text = report(found, name, snapshot, Screen.of_stdout(), verbose=options.verbose)
-    return Outcome(text=text, notes=notes, status=status)
-
-
-def _admitted(
-    snapshot: Snapshot, options: AdmitOptions, job: tuple[int, int], tell: Callable[[str], None]
-) -> Admission:
-    from oracle.admission.jobs import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
-
-    tell(f"fewest moves that make room for {job[0]}x{job[1]} GPUs")
-    return admit(
+    known = {"unknown": "whether it can start is not known", "cannot": "that it cannot start is proved already"}
+    best = f"the best way found so far takes {count(len(found.moves), 'move')} (at least {found.lower_bound})"
+    return _outcome(
+        found,
         snapshot,
-        instances=job[0],
-        gpus=job[1],
-        pool=options.pool,
-        moves=options.moves,
-        time_limit=options.time_limit,
-        protected=options.protected or (),
-        max_per_job_at_once=options.max_per_job_at_once,
+        options,
+        status=_STATUS[found.verdict.value],
+        known=known.get(found.verdict.value, best),
+        report=lambda: job_report(found, name, snapshot, verbose=options.verbose),
     )
 
 
 def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
-    solved = solve(lambda tell: _queue_admitted(snapshot, options, tell))
+    def admitted(tell: Callable[[str], None]) -> QueueAdmission:
+        from oracle.admission.queues import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
+
+        tell("which waiting jobs can start")
+        return admit_queue(
+            snapshot,
+            pool=options.pool,
+            moves=options.moves,
+            time_limit=options.time_limit,
+            protected=options.protected or (),
+            max_per_job_at_once=options.max_per_job_at_once,
+        )
+
+    solved = solve(admitted)
     found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
-    status = ExitStatus.UNSETTLED if found.interrupted else _queue_status(found)
-    notes = tuple(_of_queue(found))
-    if options.output == "json":
-        return _as_json(found.to_dict(), snapshot, options, notes, status)
-    from oracle.cli.queue_report import report  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
-
-    text = report(found, snapshot, Screen.of_stdout(), verbose=options.verbose)
-    return Outcome(text=text, notes=notes, status=status)
-
-
-def _queue_admitted(snapshot: Snapshot, options: AdmitOptions, tell: Callable[[str], None]) -> QueueAdmission:
-    from oracle.admission.queues import admit_queue  # noqa: PLC0415 - numpy and the searches are for those who ask
-
-    tell("which waiting jobs can start")
-    return admit_queue(
+    together = found.together
+    most = (
+        f"the most found so far to start together: {count(len(together.jobs), 'job')} (at most {together.most}), "
+        f"{count(len(together.order.moves), 'move')} (at least {together.moves_lower_bound})"
+    )
+    return _outcome(
+        found,
         snapshot,
-        pool=options.pool,
-        moves=options.moves,
-        time_limit=options.time_limit,
-        protected=options.protected or (),
-        max_per_job_at_once=options.max_per_job_at_once,
+        options,
+        status=_queue_status(found),
+        known=most if together.jobs else "no job is known to be able to start",
+        report=lambda: queue_report(found, snapshot, verbose=options.verbose),
     )
 
 
@@ -111,30 +115,22 @@ def _queue_status(found: QueueAdmission) -> ExitStatus:
     return ExitStatus.ASKED_FOR if settled else ExitStatus.UNSETTLED
 
 
-def _of_one(found: Admission) -> Iterator[str]:
-    """Yield what is known of a job, if its search was interrupted."""
-    known = {"unknown": "whether it can start is not known", "cannot": "that it cannot start is proved already"}
-    best = f"the best way found so far takes {count(len(found.moves), 'move')} (at least {found.lower_bound})"
-    if found.interrupted:
-        yield f"sifopt admit: interrupted; {known.get(found.verdict.value, best)}"
-
-
-def _of_queue(found: QueueAdmission) -> Iterator[str]:
-    """Yield what is known of a queue, if its search was interrupted."""
-    together = found.together
-    most = (
-        f"the most found so far to start together: {count(len(together.jobs), 'job')} (at most {together.most}), "
-        f"{count(len(together.order.moves), 'move')} (at least {together.moves_lower_bound})"
-    )
-    if found.interrupted:
-        yield f"sifopt admit: interrupted; {most if together.jobs else 'no job is known to be able to start'}"
-
-
-def _as_json(
-    data: dict[str, object], snapshot: Snapshot, options: AdmitOptions, notes: Sequence[str], status: ExitStatus
+def _outcome(
+    found: Admission | QueueAdmission,
+    snapshot: Snapshot,
+    options: AdmitOptions,
+    *,
+    status: ExitStatus,
+    known: str,
+    report: Callable[[], str],
 ) -> Outcome:
-    told = notes_beside(snapshot.skipped, verbose=options.verbose)
-    return Outcome(text=json_text(data), notes=(*notes, *told), status=status, for_machines=True)
+    """Return the answer in the form asked for; of an interrupted search the status is another, and `known` is said."""
+    status = ExitStatus.UNSETTLED if found.interrupted else status
+    notes = (f"sifopt admit: interrupted; {known}",) if found.interrupted else ()
+    if options.output == "json":
+        text = json_text(found.to_dict())
+        return data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
+    return Outcome(text=report(), notes=notes, status=status)
 
 
 def _add_arguments(parser: Parser) -> None:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import (
-    Command,
-    Outcome,
-    SnapshotOptions,
-    add_domain_argument,
-    add_snapshot_arguments,
-    skipped_notes,
-)
+from oracle.cli.command import Command, Outcome
+from oracle.cli.options import SnapshotOptions, add_domain_argument, add_snapshot_arguments
+from oracle.cli.sentences import skipped_notes
 from oracle.safe_text import json_text
 from oracle.snapshots.native import native_json_schema, write_native
 
@@ -21,15 +16,9 @@ if TYPE_CHECKING:
     from oracle.cli.command import Parser
 
 
-class ConvertOptions(SnapshotOptions):
-    """The options of `sifopt convert`."""
-
-    domain_label: str | None
-
-
-def convert(options: ConvertOptions) -> Outcome:
+def convert(options: SnapshotOptions) -> Outcome:
     """Return the snapshot in the native format; what its reader left out goes to the notes."""
-    snapshot = options.load(domain_label=options.domain_label)
+    snapshot = options.load()
     notes = skipped_notes(snapshot.skipped, verbose=options.verbose)
     return Outcome(text=write_native(snapshot), notes=tuple(notes), for_machines=True)
 
@@ -40,7 +29,7 @@ def schema() -> Outcome:
 
 
 def _run_convert(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return convert(parser.parse_intermixed_args(arguments, namespace=ConvertOptions()))
+    return convert(parser.parse_intermixed_args(arguments, namespace=SnapshotOptions()))
 
 
 def _run_schema(parser: Parser, arguments: Sequence[str]) -> Outcome:

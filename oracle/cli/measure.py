@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from oracle.cli.command import (
-    EXIT_STATUS_HELP,
-    Command,
-    ExitStatus,
-    Outcome,
+from oracle.cli.command import Command, ExitStatus, Outcome
+from oracle.cli.measure_report import domain_report, report
+from oracle.cli.options import (
     SnapshotOptions,
     add_domain_argument,
+    add_output_argument,
     add_snapshot_arguments,
-    notes_beside,
+    add_time_argument,
 )
+from oracle.cli.sentences import data_outcome
 from oracle.cli.solving import solve
-from oracle.cli.values import seconds
 from oracle.measurement.domains import measure_domains
 from oracle.measurement.measure import measure
 from oracle.optimum.certificate import Status
@@ -60,26 +59,25 @@ class MeasureOptions(SnapshotOptions):
     exit_code: bool
     time_limit: float | None
     hierarchical: bool
-    domain_label: str | None
 
 
 def measure_snapshot(options: MeasureOptions) -> Outcome:
     """Return the measurement in the form asked for."""
-    snapshot = options.load(domain_label=options.domain_label)
+    snapshot = options.load()
     solved = solve(lambda tell: _measured(snapshot, options, tell))
     measurement, domains = solved.value
     measured = [measurement] if domains is None else [measurement, domains.measurement]
     status = ExitStatus.UNSETTLED if solved.interrupted else _status(measured, exit_code=options.exit_code)
-    told = [*_told(measured, status, interrupted=solved.interrupted)]
+    notes = tuple(_notes(measured, status, interrupted=solved.interrupted))
     if options.output == "table":
-        text = _table(measurement, domains, snapshot, verbose=options.verbose)
-        return Outcome(text=text, notes=tuple(told), status=status)
+        text = report(measurement, snapshot, verbose=options.verbose)
+        text += "" if domains is None else domain_report(domains)
+        return Outcome(text=text, notes=notes, status=status)
     text = _json(measurement, domains) if options.output == "json" else _csv(measurement)
-    notes = notes_beside(snapshot.skipped, verbose=options.verbose)
-    return Outcome(text=text, notes=(*told, *notes), status=status, for_machines=True)
+    return data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
 
 
-def _told(measured: Sequence[Measurement], status: ExitStatus, *, interrupted: bool) -> Iterator[str]:
+def _notes(measured: Sequence[Measurement], status: ExitStatus, *, interrupted: bool) -> Iterator[str]:
     if interrupted:
         yield "sifopt measure: interrupted; what is known by now is printed"
     if status is ExitStatus.BAD_INPUT:
@@ -107,16 +105,6 @@ def _status(measured: Sequence[Measurement], *, exit_code: bool) -> ExitStatus:
     return ExitStatus.ASKED_FOR if exit_code and any(of.sif > 0 for of in measured) else ExitStatus.DONE
 
 
-def _table(measurement: Measurement, domains: DomainMeasurement | None, snapshot: Snapshot, *, verbose: bool) -> str:
-    from oracle.cli.domain_report import domain_report  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.report import report  # noqa: PLC0415 - as above
-    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
-
-    screen = Screen.of_stdout()
-    text = report(measurement, snapshot, screen, verbose=verbose)
-    return text if domains is None else text + domain_report(domains, screen)
-
-
 def _json(measurement: Measurement, domains: DomainMeasurement | None) -> str:
     data = measurement.to_dict()
     if domains is not None:
@@ -136,9 +124,7 @@ def _csv_values(figures: Figures) -> list[object]:
 
 def _add_arguments(parser: Parser) -> None:
     add_snapshot_arguments(parser)
-    parser.add_argument(
-        "-o", "--output", choices=("table", "json", "csv"), default="table", help="form of the output (default: table)"
-    )
+    add_output_argument(parser, "csv")
     parser.add_argument("--pool", metavar="NAME", help="measure this pool only")
     parser.add_argument(
         "--hierarchical",
@@ -152,12 +138,7 @@ def _add_arguments(parser: Parser) -> None:
         help="exit with status 1 if SIF is above 0, with --hierarchical also that of the domains (3 comes first: not "
         "settled in time), and with status 2 if there are no GPUs, or no domains, to measure",
     )
-    parser.add_argument(
-        "--time-limit",
-        metavar="S",
-        type=seconds,
-        help="give up after S seconds; what is known is printed (0: bounds only, no solver)",
-    )
+    add_time_argument(parser, "give up after S seconds; what is known is printed (0: bounds only, no solver)")
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
@@ -173,18 +154,24 @@ any arrangement of the same instances could have (inherent), the difference
 exact. Instances stay in their pool, what cannot move stays where it is, and
 cordoned nodes take nothing new."""
 
-_EXAMPLES = """examples:
+_EPILOG = """examples:
   kubectl get nodes,pods -A -o json | sifopt measure -
   sifopt measure nodes.json pods.json --pool-label example.com/gpu-pool
   scontrol show nodes --json > nodes.json; squeue --json > jobs.json
   sifopt measure nodes.json jobs.json
-  sifopt measure cluster.json.gz -o json --exit-code"""
+  sifopt measure cluster.json.gz -o json --exit-code
+
+exit status:
+  0  done
+  1  only with --exit-code: SIF is above 0
+  2  bad input or bad usage, or with --exit-code nothing to measure; one line says which
+  3  not settled within --time-limit, or interrupted"""
 
 MEASURE = Command(
     name="measure",
     help="measure the fragmentation of a snapshot",
     description=_DESCRIPTION,
-    epilog=_EXAMPLES + "\n\n" + EXIT_STATUS_HELP,
+    epilog=_EPILOG,
     add_arguments=_add_arguments,
     run=_run,
 )

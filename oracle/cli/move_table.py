@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.tables import Column
-from oracle.cli.words import listed
+from oracle.cli.sentences import listed
+from oracle.cli.tables import Column, draw
 from oracle.words import count
 
 if TYPE_CHECKING:
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from oracle.moves.move import Move, Stop
 
 
-def move_columns(moves: Sequence[Move], stops: Sequence[Stop], stopped: Sequence[Stop] = ()) -> list[Column]:
-    """Return the columns of a table of moves; what is in `stopped` has stopped already."""
+def move_table(moves: Sequence[Move], stops: Sequence[Stop], stopped: Sequence[Stop] = ()) -> str:
+    """Return the table and an empty line, nothing if nothing moves; what is in `stopped` has stopped already."""
+    if not moves:
+        return ""
     when = {(stop.job, stop.instance): f"before step {stop.before_step}" for stop in stops}
     when |= {(stop.job, stop.instance): "is stopped" for stop in stopped}
     jobs = len({move.job for move in moves})
@@ -23,20 +25,15 @@ def move_columns(moves: Sequence[Move], stops: Sequence[Stop], stopped: Sequence
         Column("step", [f"{move.step}" for move in moves], "total"),
         Column("job", [move.job for move in moves], count(jobs, "job")),
         Column("instance", [f"{move.instance}" for move in moves], count(len(moves), "move")),
-        *_names(moves),
+        *([Column("name", [move.name or "" for move in moves])] if any(move.name for move in moves) else []),
         Column("GPUs", [f"{move.gpus}" for move in moves], f"{sum(move.gpus for move in moves)}"),
-        Column("from", [move.source for move in moves], ""),
-        Column("to", [move.destination for move in moves], ""),
+        Column("from", [move.source for move in moves]),
+        Column("to", [move.destination for move in moves]),
     ]
     if when:
         cells = [when.get((move.job, move.instance), "") for move in moves]
         columns.append(Column("stop it", cells, f"{len(when)} stopped", attention=True))
-    return columns
-
-
-def _names(moves: Sequence[Move]) -> list[Column]:
-    """Return the column of the names, none where no instance has one."""
-    return [Column("name", [move.name or "" for move in moves])] if any(move.name for move in moves) else []
+    return draw(columns) + "\n"
 
 
 def move_sentences(moves: Sequence[Move], stops: Sequence[Stop], *, live: bool, verbose: bool) -> Iterator[str]:

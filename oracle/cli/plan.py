@@ -6,17 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import Command, ExitStatus, Outcome, add_snapshot_arguments, notes_beside
-from oracle.cli.moves import MoveOptions, add_move_arguments
-from oracle.cli.picture import written
+from oracle.cli.command import Command, ExitStatus, Outcome
+from oracle.cli.options import MoveOptions, add_move_arguments, add_snapshot_arguments
+from oracle.cli.plan_report import report
 from oracle.cli.resume import resume_plan
+from oracle.cli.sentences import data_outcome
 from oracle.cli.solving import solve
 from oracle.cli.values import weight, whole_number
 from oracle.safe_text import json_text
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from oracle.cli.command import Parser
     from oracle.planning.frontier import PlanFrontier
@@ -50,18 +51,15 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
     if solved.interrupted:
         found = replace(found, interrupted=True)
     settled = found.status == "optimal" and all(point.status == "optimal" for point in frontier or ())
-    notes = list(_interrupted(found))
-    outcome = Outcome(
-        text=_text(found, frontier, snapshot, options),
-        notes=tuple(notes),
-        status=ExitStatus.DONE if settled and not found.interrupted else ExitStatus.UNSETTLED,
-        for_machines=options.output == "json",
-    )
+    status = ExitStatus.DONE if settled and not found.interrupted else ExitStatus.UNSETTLED
+    notes = (_interrupted(found),) if found.interrupted else ()
     if options.output == "json":
-        outcome = replace(outcome, notes=(*notes, *notes_beside(snapshot.skipped, verbose=options.verbose)))
-    if options.plot is None:
-        return outcome
-    return written(outcome, "sifopt plan", options.plot, lambda path: _draw(found, frontier, path))
+        text = json_text(found.to_dict(frontier))
+        outcome = data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
+    else:
+        text = report(found, frontier, snapshot, verbose=options.verbose)
+        outcome = Outcome(text=text, notes=notes, status=status)
+    return outcome if options.plot is None else _with_picture(outcome, found, frontier, options.plot)
 
 
 def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]) -> tuple[Plan, PlanFrontier | None]:
@@ -89,32 +87,29 @@ def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]
     return found, found.frontier(time_limit=deadline.seconds_left)
 
 
-def _interrupted(found: Plan) -> Iterator[str]:
-    if found.interrupted:
-        yield (
-            "sifopt plan: interrupted; this is the best plan found so far: "
-            f"{count(found.partial_nodes_after, 'partial node')} "
-            f"(at least {min(found.partial_nodes_lower_bound, found.partial_nodes_after)}), "
-            f"{count(found.migrations, 'move')} (at least {found.migrations_lower_bound})"
-        )
+def _interrupted(found: Plan) -> str:
+    return (
+        "sifopt plan: interrupted; this is the best plan found so far: "
+        f"{count(found.partial_nodes_after, 'partial node')} "
+        f"(at least {min(found.partial_nodes_lower_bound, found.partial_nodes_after)}), "
+        f"{count(found.migrations, 'move')} (at least {found.migrations_lower_bound})"
+    )
 
 
-def _text(found: Plan, frontier: PlanFrontier | None, snapshot: Snapshot, options: PlanOptions) -> str:
-    if options.output == "json":
-        return json_text(found.to_dict(frontier))
-    from oracle.cli.plan_report import report  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen  # noqa: PLC0415 - as above
-
-    return report(found, frontier, snapshot, Screen.of_stdout(), verbose=options.verbose)
-
-
-def _draw(found: Plan, frontier: PlanFrontier | None, path: Path) -> None:
+def _with_picture(outcome: Outcome, found: Plan, frontier: PlanFrontier | None, name: str) -> Outcome:
+    """Return the outcome once the picture is written; if it cannot be, the output is there all the same."""
     from oracle.plots import plot_frontier, plot_plan  # noqa: PLC0415 - for those who want a picture
 
-    if frontier is None:
-        plot_plan(found.snapshot, found.moves, path, pool=found.asked.pool)
-    else:
-        plot_frontier(frontier, path)
+    try:
+        if frontier is None:
+            plot_plan(found.snapshot, found.moves, Path(name), pool=found.asked.pool)
+        else:
+            plot_frontier(frontier, Path(name))
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        note = f"sifopt plan: cannot write the picture to {name!r}: {reason}"
+        return replace(outcome, notes=(*outcome.notes, note), status=ExitStatus.BAD_INPUT)
+    return outcome
 
 
 def _add_arguments(parser: Parser) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import skipped_notes
-from oracle.cli.move_table import move_columns, move_sentences
+from oracle.cli.move_table import move_sentences, move_table
+from oracle.cli.sentences import lines, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.planning.pool_part import part_of
-from oracle.safe_text import printable
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracle.cli.tables import Screen
     from oracle.planning.frontier import PlanFrontierPoint
     from oracle.planning.result import Plan
     from oracle.snapshots.model import Snapshot
@@ -22,11 +20,8 @@ if TYPE_CHECKING:
 _ROWS = 24  # of a frontier
 
 
-def report(
-    found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: Snapshot, screen: Screen, *, verbose: bool
-) -> str:
+def report(found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: Snapshot, *, verbose: bool) -> str:
     """Return the tables and the sentences about them."""
-    text = draw(move_columns(found.moves, found.stops), screen) + "\n" if found.moves else ""
     sentences = [
         *_gain(found),
         *move_sentences(found.moves, found.stops, live=found.mode == "live", verbose=verbose),
@@ -34,13 +29,11 @@ def report(
         *_disturbance(found),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
-    text += "".join(f"{printable(line)}\n" for line in sentences)
-    if frontier is None:
-        return text
-    return f"{text}\n{_frontier(frontier, screen, live=found.mode == 'live', verbose=verbose)}"
+    text = move_table(found.moves, found.stops) + lines(sentences)
+    return text if frontier is None else f"{text}\n{_frontier(frontier, live=found.mode == 'live', verbose=verbose)}"
 
 
-def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bool, verbose: bool) -> str:
+def _frontier(frontier: Sequence[PlanFrontierPoint], *, live: bool, verbose: bool) -> str:
     last = frontier[-1]
     shown = frontier if verbose else _summary(frontier)
     partial, migrations = [f"{point.partial_nodes}" for point in shown], map(_migrations, shown)
@@ -53,7 +46,7 @@ def _frontier(frontier: Sequence[PlanFrontierPoint], screen: Screen, *, live: bo
     notes = [f"{count(left_out, 'row')} of {len(frontier)} left out (-v lists them).\n"] if left_out else []
     if frontier[0].partial_nodes - last.partial_nodes >= len(shown):
         notes.append("Between two rows: at least the migrations of the upper one, at most those of the lower one.\n")
-    return draw(columns, screen) + "".join(notes)
+    return draw(columns) + "".join(notes)
 
 
 def _summary(frontier: Sequence[PlanFrontierPoint]) -> list[PlanFrontierPoint]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from oracle.cli.command import ExitStatus, Outcome, notes_beside, skipped_notes
-from oracle.cli.words import listed
-from oracle.safe_text import json_text, printable
+from oracle.cli.command import ExitStatus, Outcome
+from oracle.cli.move_table import move_sentences, move_table
+from oracle.cli.sentences import data_outcome, lines, listed, skipped_notes
+from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from oracle.cli.moves import MoveOptions
+    from oracle.cli.options import MoveOptions
     from oracle.planning.resumption import Resumption, StoredPlan
 
 SCHEMA = "compass-abs/resume/1"
@@ -59,9 +60,9 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
         raise document.error("", str(error)) from error
     status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
     if options.output == "json":
-        notes = notes_beside(snapshot.skipped, verbose=options.verbose)
-        return Outcome(text=_json(left, plan), notes=notes, status=status, for_machines=True)
-    return Outcome(text=_table(left, plan, verbose=options.verbose), status=status)
+        return data_outcome(_json(left, plan), snapshot.skipped, verbose=options.verbose, status=status)
+    table = move_table(left.remaining, left.remaining_stops, left.stopped)
+    return Outcome(text=table + lines(_sentences(left, plan, verbose=options.verbose)), status=status)
 
 
 def _schema(data: object) -> object:
@@ -70,13 +71,13 @@ def _schema(data: object) -> object:
 
 
 def _json(left: Resumption, plan: StoredPlan) -> str:
-    partial = left.partial_nodes(plan.pool)
+    now, after = left.partial_nodes(plan.pool)
     found: dict[str, object] = {
         "schema": SCHEMA,
         "holds": left.holds,
         "failure": None if left.failure is None else {"step": left.failure.step, "reason": left.failure.reason},
-        "partial_nodes_now": partial[0],
-        "partial_nodes_after": partial[1],
+        "partial_nodes_now": now,
+        "partial_nodes_after": after,
         "moves": [move.to_json() for move in left.remaining],
         "stopped_first": [stop.to_json() for stop in left.remaining_stops],
         "stopped": [stop.to_json() for stop in left.stopped],
@@ -87,21 +88,7 @@ def _json(left: Resumption, plan: StoredPlan) -> str:
     return json_text(found)
 
 
-def _table(left: Resumption, plan: StoredPlan, *, verbose: bool) -> str:
-    from oracle.cli.move_table import move_columns  # noqa: PLC0415 - rich is for those who want a table
-    from oracle.cli.tables import Screen, draw  # noqa: PLC0415 - as above
-
-    text = (
-        draw(move_columns(left.remaining, left.remaining_stops, left.stopped), Screen.of_stdout()) + "\n"
-        if left.remaining
-        else ""
-    )
-    return text + "".join(f"{printable(line)}\n" for line in _sentences(left, plan, verbose=verbose))
-
-
 def _sentences(left: Resumption, plan: StoredPlan, *, verbose: bool) -> Iterator[str]:
-    from oracle.cli.move_table import move_sentences  # noqa: PLC0415 - rich is for those who want a table
-
     gone = f", {count(len(left.gone), 'move')} of instances that no longer run" if left.gone else ""
     yield f"{count(len(left.done), 'move')} done, {count(len(left.remaining), 'move')} left{gone}."
     if left.stopped:

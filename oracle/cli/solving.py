@@ -101,19 +101,15 @@ def _wait(task: _Task[T], interruption: Interruption, pressed: threading.Event) 
             elif progress is not None:
                 progress.show(task.told)
             elif time.monotonic() - started >= _QUIET_SECONDS and _is_terminal():
-                progress = _start(task.told)
+                from oracle.cli.progress import Progress  # noqa: PLC0415 - rich is for those who wait
+
+                progress = Progress(task.told)
     finally:
         _stop(progress)
 
 
 def _is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _start(told: str) -> Progress:
-    from oracle.cli.progress import Progress  # noqa: PLC0415 - rich is for those who wait
-
-    return Progress(told)
 
 
 def _stop(progress: Progress | None) -> None:

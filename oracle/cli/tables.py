@@ -1,6 +1,6 @@
 """Tables for people: drawn by rich on a terminal, plain text in a pipe.
 
-Only this module and `oracle.cli.progress` import rich.
+Only this module and `oracle.cli.progress` import rich, and this one when a table is drawn: JSON and help need none.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from oracle.safe_text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from rich.table import Table
+    from rich.text import Text
 
 # Wider than any table: values are never cut and never wrapped, and a program that reads a pipe finds one row a line.
 _UNLIMITED = 100_000
@@ -36,6 +35,8 @@ class Screen:
         """Return the screen standard output is."""
         if sys.stdout is None or not sys.stdout.isatty():
             return cls(None, getattr(sys.stdout, "encoding", None) or "utf-8")
+        from rich.console import Console  # noqa: PLC0415 - for those who want a table
+
         return cls(Console().width, sys.stdout.encoding)
 
 
@@ -49,66 +50,51 @@ class Column:
     attention: bool = False
 
 
-def draw(columns: Sequence[Column], screen: Screen, *, total: bool = True) -> str:
+def draw(columns: Sequence[Column], screen: Screen | None = None, *, total: bool = True) -> str:
     """Return the table; on a terminal too narrow for it, turned so that each row becomes a column.
 
-    Without `total` there is no row of totals.
+    It is drawn for standard output if no other screen is given. Without `total` there is no row of totals.
     """
-    table = _upright(columns, total=total)
-    upright = _render(table, screen)
-    if screen.width is None or _width(table) <= screen.width:
-        return upright
-    turned = _turned(columns, total=total)
-    return _render(turned, screen) if _width(turned) < _width(table) else upright
+    from rich.text import Text  # noqa: PLC0415 - for those who want a table
+
+    screen = Screen.of_stdout() if screen is None else screen
+    bodies = [[Text(printable(value)) for value in column.values] for column in columns]
+    totals = [Text(printable(of.total), style="yellow" if of.attention else "") for of in columns] if total else []
+    upright = _table([Text(column.heading) for column in columns], zip(*bodies, strict=True), totals)
+    if screen.width is None or _width(upright) <= screen.width:
+        return _render(upright, screen)
+    headings, *rows = (
+        [Text(" ".join(column.heading.split())), *bodies[k], *totals[k : k + 1]] for k, column in enumerate(columns)
+    )
+    turned = _table(headings, rows)
+    return _render(turned if _width(turned) < _width(upright) else upright, screen)
 
 
-def _upright(columns: Sequence[Column], *, total: bool) -> Table:
-    table = _table(footer=total)
-    for i, column in enumerate(columns):
-        style = "yellow" if column.attention else ""
-        table.add_column(
-            Text(column.heading),
-            footer=_cell(column.total, style),
-            justify="right" if i else "left",
-            no_wrap=True,
-        )
-    for row in zip(*(column.values for column in columns), strict=True):
-        table.add_row(*map(_cell, row))
+def _table(headings: Sequence[Text], rows: Iterable[Iterable[Text]], totals: Sequence[Text] = ()) -> Table:
+    from rich import box  # noqa: PLC0415 - for those who want a table
+    from rich.table import Table  # noqa: PLC0415 - as above
+
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), show_footer=bool(totals))
+    for i, (heading, total) in enumerate(zip_longest(headings, totals, fillvalue="")):
+        table.add_column(heading, total, justify="right" if i else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table
-
-
-def _turned(columns: Sequence[Column], *, total: bool) -> Table:
-    first, *others = columns
-    table = _table(footer=False)
-    headings = (first.heading, *first.values, first.total) if total else (first.heading, *first.values)
-    for i, heading in enumerate(headings):
-        table.add_column(_cell(heading), justify="right" if i else "left", no_wrap=True)
-    for column in others:
-        style = "yellow" if column.attention else ""
-        heading = " ".join(column.heading.split())
-        totals = [_cell(column.total, style)] if total else []
-        table.add_row(heading, *map(_cell, column.values), *totals)
-    return table
-
-
-def _table(*, footer: bool) -> Table:
-    return Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), show_footer=footer)
-
-
-def _cell(value: str, style: str = "") -> Text:
-    return Text(printable(value), style=style)
 
 
 def _width(table: Table) -> int:
+    from rich.console import Console  # noqa: PLC0415 - for those who want a table
+
     return Console(width=_UNLIMITED).measure(table).maximum
 
 
 def _render(table: Table, screen: Screen) -> str:
+    from rich.console import Console  # noqa: PLC0415 - for those who want a table
+
     # Through an encoding, because rich chooses the characters of the rules by that of the file it writes to.
     buffer = io.BytesIO()
-    file = io.TextIOWrapper(buffer, encoding=screen.encoding, errors="backslashreplace", newline="\n")
     console = Console(
-        file=file,
+        file=io.TextIOWrapper(buffer, encoding=screen.encoding, errors="backslashreplace", newline="\n"),
         width=_UNLIMITED,
         force_terminal=screen.width is not None,
         no_color=None if screen.width is not None else True,
@@ -117,6 +103,6 @@ def _render(table: Table, screen: Screen) -> str:
         emoji=False,
     )
     console.print(table, soft_wrap=True)
-    file.flush()
+    console.file.flush()
     lines = buffer.getvalue().decode(screen.encoding).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from oracle.cli.command import (
-    Command,
-    ExitStatus,
-    Outcome,
+from oracle.cli.command import Command, ExitStatus, Outcome
+from oracle.cli.options import (
     SnapshotOptions,
     add_domain_argument,
+    add_output_argument,
     add_reader_arguments,
-    notes_beside,
-    skipped_notes,
+    add_time_argument,
 )
+from oracle.cli.sentences import data_outcome, lines, skipped_notes
 from oracle.cli.solving import solve
-from oracle.cli.values import seconds
-from oracle.safe_text import json_text, printable
+from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from oracle.cli.command import Parser
     from oracle.snapshots.model import Snapshot
@@ -37,7 +35,6 @@ class VerifyOptions(SnapshotOptions):
     """The options of `sifopt verify`."""
 
     result: str
-    domain_label: str | None
     output: Literal["table", "json"]
     time_limit: float
 
@@ -48,9 +45,7 @@ def verify_result(options: VerifyOptions) -> Outcome:
 
     document = options.read_result(options.result)
     data = decode_json(document, object)
-    snapshot = None
-    if options.snapshots:
-        snapshot = options.load(domain_label=options.domain_label)
+    snapshot = options.load() if options.snapshots else None
     try:
         checks = solve(lambda tell: _rechecked(data, snapshot, options, tell)).value
     except ResultError as error:
@@ -67,10 +62,9 @@ def verify_result(options: VerifyOptions) -> Outcome:
             "complete": all(check.holds for check in checks),
             "checks": [check.to_json() for check in checks],
         }
-        notes = notes_beside(skipped, verbose=options.verbose)
-        return Outcome(text=json_text(found), notes=notes, status=status, for_machines=True)
-    about = "".join(f"{printable(line)}\n" for line in skipped_notes(skipped, verbose=options.verbose))
-    return Outcome(text=_text(checks) + about, status=status)
+        return data_outcome(json_text(found), skipped, verbose=options.verbose, status=status)
+    sentences = [*_sentences(checks), *skipped_notes(skipped, verbose=options.verbose)]
+    return Outcome(text=lines(sentences), status=status)
 
 
 def _rechecked(
@@ -82,23 +76,22 @@ def _rechecked(
     return verify(data, snapshot, time_limit=options.time_limit)
 
 
-def _text(checks: Sequence[Check]) -> str:
+def _sentences(checks: Sequence[Check]) -> Iterator[str]:
     width = max(len(check.result) for check in checks)
-    lines = [f"{check.result:<{width}}  {check.claim}{f': {check.detail}' if check.detail else ''}" for check in checks]
+    for check in checks:
+        yield f"{check.result:<{width}}  {check.claim}{f': {check.detail}' if check.detail else ''}"
     fallen = sum(check.holds is False for check in checks)
     unchecked = sum(check.holds is None for check in checks)
     of_all = f"of {count(len(checks), 'claim')}"
     if fallen:
-        lines.append(f"{fallen} {of_all} {'does' if fallen == 1 else 'do'} not hold.")
+        yield f"{fallen} {of_all} {'does' if fallen == 1 else 'do'} not hold."
     elif not all(check.finished for check in checks):
-        lines.append(
-            f"Not finished: what was checked holds; {unchecked} {of_all} {'is' if unchecked == 1 else 'are'} open."
-        )
+        are = "is" if unchecked == 1 else "are"
+        yield f"Not finished: what was checked holds; {unchecked} {of_all} {are} open."
     elif unchecked:
-        lines.append(f"What could be checked holds; {unchecked} {of_all} could not be.")
+        yield f"What could be checked holds; {unchecked} {of_all} could not be."
     else:
-        lines.append("Everything holds.")
-    return "".join(f"{printable(line)}\n" for line in lines)
+        yield "Everything holds."
 
 
 def _add_arguments(parser: Parser) -> None:
@@ -117,16 +110,9 @@ def _add_arguments(parser: Parser) -> None:
     )
     add_reader_arguments(parser)
     add_domain_argument(parser)
-    parser.add_argument(
-        "--time-limit",
-        metavar="S",
-        type=seconds,
-        default=_TIME_LIMIT,
-        help=f"end after S seconds (default: {_TIME_LIMIT}); what is not checked by then is named as not rechecked",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("table", "json"), default="table", help="form of the output (default: table)"
-    )
+    told = f"end after S seconds (default: {_TIME_LIMIT}); what is not checked by then is named as not rechecked"
+    add_time_argument(parser, told, default=_TIME_LIMIT)
+    add_output_argument(parser)
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:

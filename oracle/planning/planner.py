@@ -23,6 +23,7 @@ from oracle.optimum.solver import Deadline
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Asked, Plan, PoolEvidence
 from oracle.planning.whose import CountingBound, WhoseSearch, named
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -381,5 +382,4 @@ def _rising(first: int, last: int) -> Iterator[int]:
 
 
 def _range(lowest: int, attained: int, noun: str) -> str:
-    number = f"{attained}" if lowest >= attained else f"{lowest} to {attained}"
-    return f"{number} {noun}" if attained == 1 else f"{number} {noun}s"
+    return count(attained, noun) if lowest >= attained else f"{lowest} to {count(attained, noun)}"

@@ -57,9 +57,9 @@ class Cells:
             for k in range(used, gpus):
                 self._cell(free, k, last=True)
         if not row.node.schedulable and gpus:
-            self._frame(group, 0, max(gpus, used), outset=1, stroke=INK, dash=True, name="cordoned")
+            self._frame(group, "cordoned", 0, max(gpus, used), INK, outset=1, dash="2 1.5")
         if used > gpus:
-            self._frame(group, gpus, used, outset=0.5, stroke=OVER, dash=False, name="overcommitted")
+            self._frame(group, "overcommitted", gpus, used, OVER, outset=0.5)
 
     def _instance(self, parent: ET.Element, item: Placed, start: int, colour: str, *, leaving: bool) -> None:
         moved = item.other_node is not None
@@ -67,10 +67,8 @@ class Cells:
         self.drawing.tooltip(group, about_instance(item, leaving=leaving))
         for k in range(start, start + item.gpus):
             self._cell(group, k, last=k == start + item.gpus - 1)
-        if not moved:
-            return
-        fill = f"url(#{HATCH})" if leaving else "none"
-        self._frame(group, start, start + item.gpus, outset=0, stroke=INK, dash=False, name="mark", fill=fill)
+        if moved:
+            self._frame(group, "mark", start, start + item.gpus, INK, fill=f"url(#{HATCH})" if leaving else "none")
 
     def _cell(self, parent: ET.Element, k: int, *, last: bool) -> None:
         """Draw a cell. Those of an instance are closer to one another than to the next instance."""
@@ -88,13 +86,13 @@ class Cells:
     def _frame(
         self,
         parent: ET.Element,
+        name: str,
         start: int,
         end: int,
-        *,
-        outset: float,
         stroke: str,
-        dash: bool,
-        name: str,
+        *,
+        outset: float = 0,
+        dash: str = "",
         fill: str = "none",
     ) -> None:
         """Draw a frame round these cells, one a line."""
@@ -109,6 +107,6 @@ class Cells:
                 (last - first) * size - gap - 2 * inset,
                 size - gap - 2 * inset,
             )
-            extra = {"stroke-dasharray": "2 1.5"} if dash else {}
-            extra |= {"class": name, "fill": fill, "stroke": stroke, "stroke-width": number(stroke_width)}
-            self.drawing.rect(parent, box, extra)
+            look = {"stroke-dasharray": dash} if dash else {}
+            look |= {"class": name, "fill": fill, "stroke": stroke, "stroke-width": number(stroke_width)}
+            self.drawing.rect(parent, box, look)

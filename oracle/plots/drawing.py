@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET  # written with, never read with
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining, east_asian_width
 
+from oracle import words
 from oracle.safe_text import printable
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ HATCH = "sifopt-hatch"
 MARGIN = 20.0
 _LABEL_EMS = 15.0
 
+count = partial(words.count, form=",")
+"""A number with its noun, thousands apart."""
+
 Box: TypeAlias = "tuple[float, float, float, float]"
 """Left, top, width, height."""
 
@@ -38,6 +43,11 @@ class Drawing:
         self.tooltip(self.root, title)
         ET.SubElement(self.root, "desc").text = printable(description)
         ET.SubElement(self.root, "rect", {"width": "100%", "height": "100%", "fill": "#FFFFFF"})
+
+    def heading(self, title: str, description: str) -> None:
+        """Write both at the top of the page."""
+        self.text(MARGIN, 34, title, size=18, weight="bold")
+        self.text(MARGIN, 54, description, size=12, fill=FAINT)
 
     def hatching(self) -> None:
         """Define the hatching of what leaves."""
@@ -139,8 +149,3 @@ def mixed(colour: str) -> str:
     """Return a colour with as much white in it."""
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{(part + 2 * 0xFF) // 3:02X}" for part in parts)
-
-
-def count(number: int, what: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

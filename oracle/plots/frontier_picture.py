@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from oracle.plots.drawing import FAINT, MARGIN, PALETTE, Drawing, count, number, text_width
 
@@ -12,29 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from oracle.planning.frontier import PlanFrontierPoint
+
 _DOTS = 60
 
 
-class Point(Protocol):
-    """A point of a frontier; any value with these attributes will do."""
-
-    @property
-    def partial_nodes(self) -> int:
-        """The limit on partial nodes."""
-        ...
-
-    @property
-    def migrations(self) -> int:
-        """Migrations of the cheapest plan found."""
-        ...
-
-    @property
-    def lower_bound(self) -> int:
-        """Migrations of every plan within the limit, at least."""
-        ...
-
-
-def plot_frontier(points: Sequence[Point], path: Path) -> None:
+def plot_frontier(points: Sequence[PlanFrontierPoint], path: Path) -> None:
     """Write a picture of how few partial nodes can be reached with how many migrations.
 
     A point whose migrations are not proved to be fewest is hollow. If there are such points, or limits between points,
@@ -63,8 +46,7 @@ def plot_frontier(points: Sequence[Point], path: Path) -> None:
     text = "The fewest partial nodes that can be reached, against the migrations; these may stop instances first."
     chart = Chart(ordered)
     drawing = Drawing(max(800.0, chart.end + MARGIN, text_width(title, 18, bold=True) + 2 * MARGIN), title, text)
-    drawing.text(MARGIN, 34, title, size=18, weight="bold")
-    drawing.text(MARGIN, 54, text, size=12, fill=FAINT)
+    drawing.heading(title, text)
     if chart.is_open:
         hollow = "Hollow: not proved to be the fewest migrations. " if any(map(_is_open, ordered)) else ""
         what = f"{hollow}Dashed: the bound, no plan is left of it."
@@ -73,7 +55,7 @@ def plot_frontier(points: Sequence[Point], path: Path) -> None:
     drawing.write(path, 510)
 
 
-def _is_open(point: Point) -> bool:
+def _is_open(point: PlanFrontierPoint) -> bool:
     return point.lower_bound < point.migrations
 
 
@@ -82,7 +64,7 @@ class Chart:
 
     top, bottom = 120.0, 450.0
 
-    def __init__(self, points: Sequence[Point]) -> None:
+    def __init__(self, points: Sequence[PlanFrontierPoint]) -> None:
         self.points = points
         self.x_step, self.x_end = _ticks(max(point.migrations for point in points))
         self.y_step, self.y_end = _ticks(max(point.partial_nodes for point in points))
@@ -138,7 +120,7 @@ class Chart:
             if k in labelled or len(self.points) <= _DOTS:
                 self._draw_point(drawing, point, labelled=k in labelled)
 
-    def _draw_point(self, drawing: Drawing, point: Point, *, labelled: bool) -> None:
+    def _draw_point(self, drawing: Drawing, point: PlanFrontierPoint, *, labelled: bool) -> None:
         x, y = self.x(point.migrations), self.y(point.partial_nodes)
         group = drawing.group("point open" if _is_open(point) else "point")
         told = f"{count(point.partial_nodes, 'partial node')}, {count(point.migrations, 'migration')}"
@@ -172,7 +154,7 @@ class Chart:
                 yield k
 
 
-def _label_of(point: Point) -> str:
+def _label_of(point: PlanFrontierPoint) -> str:
     return f"Φ {point.partial_nodes:,}, {point.migrations:,} moved"
 
 

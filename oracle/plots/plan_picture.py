@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.plots.drawing import (
-    FAINT,
     FREE,
     HATCH,
     INK,
@@ -68,8 +67,7 @@ def plot_plan(snapshot: Snapshot, moves: Sequence[Move], path: Path, *, pool: st
     drawing = Drawing(width, title, text)
     colours = _colours(snapshot, {move.job for move in moves})
     drawing.hatching()
-    drawing.text(MARGIN, 34, title, size=18, weight="bold")
-    drawing.text(MARGIN, 54, text, size=12, fill=FAINT)
+    drawing.heading(title, text)
     y = _draw_legend(drawing, _named(colours, moves), rows, 74, jobs=len(colours))
     for section in sections:
         y = section.draw(drawing, y, colours)
@@ -94,9 +92,10 @@ def _named(colours: Mapping[str, str], moves: Sequence[Move]) -> Mapping[str, st
 
 def _draw_legend(drawing: Drawing, named: Mapping[str, str], rows: Sequence[Row], y: float, *, jobs: int) -> float:
     """Explain the marks that occur, and the colours if they are few; return the height below."""
-    left, size = MARGIN, 12.0
+    size = 12.0
+    moving = any(row.changes for row in rows)
     entries: list[tuple[str, dict[str, str], str]] = [("free GPU", {"fill": FREE}, "")]
-    if any(row.changes for row in rows):
+    if moving:
         entries.append(("leaves", {"fill": "#8A9099", "stroke": INK}, f"url(#{HATCH})"))
         entries.append(("has arrived", {"fill": "#8A9099", "stroke": INK}, ""))
     if any(any(row.partial) for row in rows):
@@ -107,18 +106,18 @@ def _draw_legend(drawing: Drawing, named: Mapping[str, str], rows: Sequence[Row]
         entries.append(("more than the node offers", {"fill": "none", "stroke": OVER}, ""))
     entries += [(shortened(name), {"fill": colour}, "") for name, colour in named.items()]
     if len(named) < jobs:
-        moving = any(row.changes for row in rows)
         what = f"{count(jobs - len(named), 'other job' if named else 'job')}; colours repeat"
         entries.append((f"{what}, pale if nothing moves" if moving else what, {}, ""))
-    x = left
+    x = MARGIN
     for label, look, over in entries:
-        width = (size + 6 if look else 0) + text_width(label, 11) + 18
-        if x > left and x + width > drawing.width - MARGIN:
-            x, y = left, y + 20
+        indent = size + 6 if look else 0
+        width = indent + text_width(label, 11) + 18
+        if x > MARGIN and x + width > drawing.width - MARGIN:
+            x, y = MARGIN, y + 20
         if look:
             drawing.rect(drawing.root, (x, y, float(look.pop("width", "12")), size), look)
-            if over:
-                drawing.rect(drawing.root, (x, y, size, size), {"fill": over})
-        drawing.text(x + (size + 6 if look else 0), y + 10, label, size=11)
+        if over:
+            drawing.rect(drawing.root, (x, y, size, size), {"fill": over})
+        drawing.text(x + indent, y + 10, label, size=11)
         x += width
     return y + 24

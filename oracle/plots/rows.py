@@ -121,8 +121,9 @@ def description_of(rows: Sequence[Row]) -> str:
     empty = [sum(row.node.gpus > 0 and row.used[side] == 0 for row in rows) for side in (0, 1)]
     changing = sum(row.changes for row in rows)
     nodes = f"{count(len(rows), 'node')} with {count(gpus, 'GPU')}"
-    change = f"{count(changing, 'node')} {'changes' if changing == 1 else 'change'}"
-    text = f"{nodes}; {change}; empty nodes {empty[0]:,} → {empty[1]:,}; Φ counts partial nodes"
+    text = (
+        f"{nodes}; {count(changing, 'node', 'change')}; empty nodes {empty[0]:,} → {empty[1]:,}; Φ counts partial nodes"
+    )
     left_out = 0 if len(rows) <= ALL_DRAWN else sum(not (row.changes or row.is_remarkable) for row in rows)
     return f"{text}; not drawn: {left_out:,} that stay full or empty" if left_out else text
 

@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from oracle.cli.command import add_input_argument
+from oracle.cli.options import add_input_argument
 from simulation.jobs import TraceError
 from simulation.traces.detection import FORMAT_NAMES
 from simulation.traces.formats import ReadOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.cli.command import skipped_notes
+from oracle.cli.sentences import skipped_notes
 from oracle.snapshots.model import Skipped
 
 GROUPS = (
