@@ -100,9 +100,8 @@ def _demand(job: PendingJob) -> str:
 
 
 def _alone(admission: Admission) -> str:
-    if admission.verdict.value == "fits_after":
-        return f"after {count(len(admission.moves), 'move')}"
-    return {"fits_now": "fits now", "cannot": "cannot", "unknown": "unknown"}[admission.verdict.value]
+    after = f"after {count(len(admission.moves), 'move')}"
+    return {"fits_now": "fits now", "fits_after": after, "cannot": "cannot", "unknown": "unknown"}[admission.verdict]
 
 
 def _taken(name: str, starting: list[str]) -> str:

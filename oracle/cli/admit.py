@@ -5,7 +5,6 @@ Without a job the question is asked of all that wait in the snapshot.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.cli.admission_report import job_report, queue_report
@@ -62,8 +61,7 @@ def _job(snapshot: Snapshot, options: AdmitOptions, instances: int, gpus: int) -
             max_per_job_at_once=options.max_per_job_at_once,
         )
 
-    solved = solve(admitted)
-    found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
+    found = solve(admitted).value
     known = {"unknown": "whether it can start is not known", "cannot": "that it cannot start is proved already"}
     best = f"the best way found so far takes {count(len(found.moves), 'move')} (at least {found.lower_bound})"
     return _outcome(
@@ -90,8 +88,7 @@ def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
             max_per_job_at_once=options.max_per_job_at_once,
         )
 
-    solved = solve(admitted)
-    found = replace(solved.value, interrupted=True) if solved.interrupted else solved.value
+    found = solve(admitted).value
     together = found.together
     most = (
         f"the most found so far to start together: {count(len(together.jobs), 'job')} (at most {together.most}), "

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from oracle.cli.command import Command, Outcome
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
     from oracle.cli.command import Parser
@@ -21,29 +20,6 @@ SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset({"FILE", "NOW", "PLAN", "RESULT", "SNAPSHOT", "TRACE"})
 _FOLDERS = frozenset({"DIR"})
 """What arguments are called in the help whose values are files, and folders: all else completes to nothing."""
-
-
-def completion_script(program: argparse.ArgumentParser, parsers: Sequence[argparse.ArgumentParser], shell: str) -> str:
-    """Return the completion script of a program.
-
-    Parameters
-    ----------
-    program
-        The parser of the program itself.
-    parsers
-        The parsers whose arguments can be files: those of the commands, or the program's own where it has none.
-    shell
-        One of `SHELLS`.
-    """
-    import shtab  # noqa: PLC0415 - for those who ask for a script
-
-    for parser in parsers:
-        for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list the arguments
-            if action.metavar in _FILES:
-                vars(action)["complete"] = shtab.FILE
-            elif action.metavar in _FOLDERS:
-                vars(action)["complete"] = shtab.DIRECTORY
-    return shtab.complete(program, shell=shell)
 
 
 def completion_command(
@@ -67,7 +43,7 @@ def completion_command(
         own, by_name = parsers()
         for command in commands:  # a description is several lines, of which a shell would show the first
             by_name[command.name].description = command.help
-        return Outcome(text=completion_script(own, [own, *by_name.values()], shell))
+        return Outcome(text=_script(own, [own, *by_name.values()], shell))
 
     return Command(
         name="completion",
@@ -84,3 +60,16 @@ exit status:
         add_arguments=add_arguments,
         run=run,
     )
+
+
+def _script(program: Parser, parsers: Sequence[Parser], shell: str) -> str:
+    """Return the completion script of a program, of whose parsers any can have files among its arguments."""
+    import shtab  # noqa: PLC0415 - for those who ask for a script
+
+    for parser in parsers:
+        for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list the arguments
+            if action.metavar in _FILES:
+                vars(action)["complete"] = shtab.FILE
+            elif action.metavar in _FOLDERS:
+                vars(action)["complete"] = shtab.DIRECTORY
+    return shtab.complete(program, shell=shell)

@@ -23,18 +23,13 @@ def convert(options: SnapshotOptions) -> Outcome:
     return Outcome(text=write_native(snapshot), notes=tuple(notes), for_machines=True)
 
 
-def schema() -> Outcome:
-    """Return the JSON Schema of the native format."""
-    return Outcome(text=json_text(native_json_schema()), for_machines=True)
-
-
 def _run_convert(parser: Parser, arguments: Sequence[str]) -> Outcome:
     return convert(parser.parse_intermixed_args(arguments, namespace=SnapshotOptions()))
 
 
 def _run_schema(parser: Parser, arguments: Sequence[str]) -> Outcome:
     parser.parse_args(arguments)
-    return schema()
+    return Outcome(text=json_text(native_json_schema()), for_machines=True)
 
 
 def _convert_arguments(parser: Parser) -> None:

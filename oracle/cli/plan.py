@@ -13,6 +13,8 @@ from oracle.cli.resume import resume_plan
 from oracle.cli.sentences import data_outcome
 from oracle.cli.solving import solve
 from oracle.cli.values import weight, whole_number
+from oracle.optimum.exact import UndecidedError
+from oracle.optimum.solver import Deadline
 from oracle.safe_text import json_text
 from oracle.words import count
 
@@ -40,8 +42,6 @@ class PlanOptions(MoveOptions):
 
 def plan_snapshot(options: PlanOptions) -> Outcome:
     """Return the plan in the form asked for."""
-    from oracle.optimum.exact import UndecidedError  # noqa: PLC0415 - numpy and the searches are for those who plan
-
     snapshot = options.load()
     try:
         solved = solve(lambda tell: _found(snapshot, options, tell))
@@ -63,7 +63,6 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
 
 
 def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]) -> tuple[Plan, PlanFrontier | None]:
-    from oracle.optimum.solver import Deadline  # noqa: PLC0415 - as above
     from oracle.planning.planner import plan  # noqa: PLC0415 - numpy and the searches are for those who plan
 
     deadline = Deadline(options.time_limit)

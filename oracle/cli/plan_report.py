@@ -108,13 +108,6 @@ def _disturbance(found: Plan) -> Iterator[str]:
     """Say how few jobs any plan as good disturbs, if that is not settled."""
     if not found.moves or found.disturbance_status == "optimal":
         return
-    if found.asked.weights:
-        yield (
-            f"Plans with as few moves disturb jobs of weight {found.disturbance_lower_bound} at least "
-            f"({found.disturbance} here); fewer may be possible."
-        )
-    else:
-        yield (
-            f"Plans with as few moves disturb at least {count(found.disturbance_lower_bound, 'job')} "
-            f"({found.disturbance} here); fewer may be possible."
-        )
+    fewest = found.disturbance_lower_bound
+    few = f"jobs of weight {fewest} at least" if found.asked.weights else f"at least {count(fewest, 'job')}"
+    yield f"Plans with as few moves disturb {few} ({found.disturbance} here); fewer may be possible."

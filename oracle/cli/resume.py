@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, cast
 from oracle.cli.command import ExitStatus, Outcome
 from oracle.cli.move_table import move_sentences, move_table
 from oracle.cli.sentences import data_outcome, lines, listed, skipped_notes
+from oracle.measurement.measure import UnknownPoolError, check_pool
+from oracle.moves.move import MoveError
 from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
 from oracle.words import count
@@ -25,9 +27,7 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/2")
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
-    from oracle.measurement.measure import UnknownPoolError, check_pool  # noqa: PLC0415 - as below
-    from oracle.moves.move import MoveError  # noqa: PLC0415 - numpy and the searches are for those who plan
-    from oracle.planning.resumption import read_plan, resume  # noqa: PLC0415 - as above
+    from oracle.planning.resumption import read_plan, resume  # noqa: PLC0415 - for those who resume
 
     document = options.read_result(stored)
     data = decode_json(document, object)

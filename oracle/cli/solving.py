@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from oracle.optimum.interruption import Interruption, interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
     from types import FrameType
 
     from oracle.cli.progress import Progress
@@ -46,70 +47,52 @@ def solve(work: Callable[[Callable[[str], None]], T]) -> Solved[T]:
     On a terminal a line on standard error says what goes on, once that has taken a second.
     """
     interruption = Interruption()
-    task = _Task(work, interruption)
+    task: Future[T] = Future()
+    told = [""]
+
+    def run() -> None:
+        try:
+            with interruptible(interruption):
+                task.set_result(work(told.append))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that asks
+            task.set_exception(error)
+
     if threading.current_thread() is not threading.main_thread():  # no signal ever comes here
-        task.run()
+        run()
     else:
         with _pressed_once() as pressed:
-            _wait(task, interruption, pressed)
+            _start(run)
+            _wait(task, told, interruption, pressed)
     return Solved(task.result(), interruption.requested)
 
 
-class _Task(Generic[T]):
-    def __init__(self, work: Callable[[Callable[[str], None]], T], interruption: Interruption) -> None:
-        self._work = work
-        self._interruption = interruption
-        self._values: list[T] = []
-        self._error: BaseException | None = None
-        self.told = ""
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        try:
-            with interruptible(self._interruption):
-                self._values.append(self._work(self._tell))
-        except BaseException as error:  # noqa: BLE001 - raised again by `result`, in the thread that asks
-            self._error = error
-        finally:
-            self.done.set()
-
-    def _tell(self, what: str) -> None:
-        self.told = what
-
-    def result(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return self._values[0]
-
-
-def _wait(task: _Task[T], interruption: Interruption, pressed: threading.Event) -> None:
-    """Run the task in a thread until it is done."""
+def _start(run: Callable[[], None]) -> None:
     size = threading.stack_size(_STACK_BYTES)
     try:
-        threading.Thread(target=task.run, name="solve", daemon=True).start()
+        threading.Thread(target=run, name="solve", daemon=True).start()
     finally:
         threading.stack_size(size)
+
+
+def _wait(task: Future[T], told: Sequence[str], interruption: Interruption, pressed: threading.Event) -> None:
+    """Wait until the task is done; meanwhile say what was told last, and pass on that Ctrl-C was pressed."""
     started = time.monotonic()
     progress: Progress | None = None
     try:
-        while not task.done.wait(_TICK_SECONDS):
+        while wait([task], _TICK_SECONDS).not_done:
             if pressed.is_set():
                 _stop(progress)
                 progress = None
                 # Again and again: a solver that was about to start did not hear it.
                 interruption.request()
             elif progress is not None:
-                progress.show(task.told)
-            elif time.monotonic() - started >= _QUIET_SECONDS and _is_terminal():
+                progress.show(told[-1])
+            elif time.monotonic() - started >= _QUIET_SECONDS and sys.stderr is not None and sys.stderr.isatty():
                 from oracle.cli.progress import Progress  # noqa: PLC0415 - rich is for those who wait
 
-                progress = Progress(task.told)
+                progress = Progress(told[-1])
     finally:
         _stop(progress)
-
-
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _stop(progress: Progress | None) -> None:

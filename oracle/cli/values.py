@@ -23,16 +23,12 @@ def seconds(text: str) -> float:
 
 def whole_number(text: str) -> int:
     """Return a number of things, 0 or more."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
-    return _cut(text)
+    return _number(text, least=0)
 
 
 def positive_number(text: str) -> int:
     """Return a number of things, 1 or more."""
-    if not (text.isascii() and text.isdigit() and text.strip("0")):
-        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, got {text!r}")
-    return _cut(text)
+    return _number(text, least=1)
 
 
 def size(text: str) -> int:
@@ -71,6 +67,12 @@ class Once(argparse.Action):
         if getattr(namespace, self.dest, None) is not None:
             parser.error(f"argument {self.option_strings[0]}: expected once, and it is there twice")
         setattr(namespace, self.dest, values)
+
+
+def _number(text: str, *, least: int) -> int:
+    if not (text.isascii() and text.isdigit() and _cut(text) >= least):
+        raise argparse.ArgumentTypeError(f"expected a whole number, {least} or more, got {text!r}")
+    return _cut(text)
 
 
 def _cut(digits: str) -> int:

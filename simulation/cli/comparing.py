@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from compass_core import CompassError
 from oracle.cli.command import Command, Outcome, UsageError
+from oracle.cli.tables import Screen
 from oracle.cli.values import positive_number, seconds, whole_number
 from oracle.safe_text import csv_text, json_text
 from simulation.cli.options import EXIT_STATUS_HELP, add_trace_arguments, load, trace_lines
 from simulation.cli.replays import ReplayArguments, compare
+from simulation.cli.report import report
 from simulation.schedulers.own.loading import find, is_own
 from simulation.schedulers.registry import ALIASES, NAMES, SCHEDULERS
 
@@ -35,9 +37,6 @@ def _outcome(options: ReplayArguments, *, single: bool) -> Outcome:
     comparison = compare(loaded.trace, options)
     lines = trace_lines(loaded, removed, verbose=options.verbose)
     if options.output == "table":
-        from oracle.cli.tables import Screen  # noqa: PLC0415 - rich is for those who want a table
-        from simulation.cli.report import report  # noqa: PLC0415 - as above
-
         return Outcome(text=report(comparison, lines, Screen.of_stdout()))
     entries = [_entry(result, comparison, loaded.trace, options) for result in comparison.results]
     text = _csv(entries) if options.output == "csv" else json_text(entries[0] if single else entries)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from oracle.cli.command import Command, Outcome, UsageError
+from oracle.cli.tables import Screen
 from oracle.cli.values import positive_number, seconds, whole_number
 from oracle.safe_text import csv_text, json_text
 from simulation.cli.comparing import COMPARED, scheduler_names, share
 from simulation.cli.options import EXIT_STATUS_HELP, TraceOptions, add_trace_arguments, load, trace_lines
+from simulation.cli.report import sweep_report
 from simulation.demand import nodes_by_share, nodes_of_largest, peak_demand
 from simulation.schedulers.registry import ALIASES, NAMES
 from simulation.sweep.cells import Assumptions, fingerprint, grid, sampled, windows_of
@@ -162,9 +164,6 @@ def _outcome(
             "schedulers": summary,
         }
         return Outcome(text=json_text(data), notes=notes, for_machines=True)
-    from oracle.cli.tables import Screen  # noqa: PLC0415 - rich is for those who want a table
-    from simulation.cli.report import sweep_report  # noqa: PLC0415 - as above
-
     return Outcome(text=sweep_report(summary, lines, Screen.of_stdout()))
 
 
