@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.sentences import lines, listed, skipped_notes
+from oracle.cli.sentences import bounded, lines, listed, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.optimum.certificate import Status
 from oracle.words import count
@@ -73,9 +73,8 @@ def _table(measurement: Measurement, counted: tuple[str, str, str], wcc: Sequenc
 
 
 def _inherent(figures: Figures) -> str:
-    """Return Φ*, or the proved bound and the best arrangement found where they do not meet, as ``1..3``."""
-    lowest, attained = figures.inherent_lower_bound, figures.inherent_partial_nodes
-    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
+    """Return Φ*, or the proved bound and the best arrangement found where they do not meet."""
+    return bounded(figures.inherent_lower_bound, figures.inherent_partial_nodes)
 
 
 def _at_least(figures: Figures) -> str:

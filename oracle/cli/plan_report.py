@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.cli.move_table import move_sentences, move_table
-from oracle.cli.sentences import lines, skipped_notes
+from oracle.cli.sentences import bounded, lines, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.planning.pool_part import part_of
 from oracle.words import count
@@ -36,11 +36,11 @@ def report(found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: 
 def _frontier(frontier: Sequence[PlanFrontierPoint], *, live: bool, verbose: bool) -> str:
     last = frontier[-1]
     shown = frontier if verbose else _summary(frontier)
-    partial, migrations = [f"{point.partial_nodes}" for point in shown], map(_migrations, shown)
+    migrations = [bounded(point.lower_bound, point.migrations) for point in shown]
     columns = [
-        Column("partial nodes", partial, f"{last.partial_nodes} at least"),
+        Column("partial nodes", [f"{point.partial_nodes}" for point in shown], f"{last.partial_nodes} at least"),
         # The plan above it counts live moves then.
-        Column("fewest migrations" + " (--moves checkpoint)" * live, [*migrations], f"{last.migrations} at most"),
+        Column("fewest migrations" + " (--moves checkpoint)" * live, migrations, f"{last.migrations} at most"),
     ]
     left_out = len(frontier) - len(shown)
     notes = [f"{count(left_out, 'row')} of {len(frontier)} left out (-v lists them).\n"] if left_out else []
@@ -53,10 +53,6 @@ def _summary(frontier: Sequence[PlanFrontierPoint]) -> list[PlanFrontierPoint]:
     """Return all points if they fit a screen; of more, the first, the last and others at equal distances."""
     rows = min(len(frontier), _ROWS)
     return [frontier[k * (len(frontier) - 1) // max(1, rows - 1)] for k in range(rows)]
-
-
-def _migrations(point: PlanFrontierPoint) -> str:
-    return f"{point.migrations}" if point.status == "optimal" else f"{point.lower_bound}..{point.migrations}"
 
 
 def _gain(found: Plan) -> Iterator[str]:

@@ -28,6 +28,11 @@ def listed(items: Sequence[str], *, verbose: bool) -> str:
     return f"{', '.join(items[:_MAX_LISTED])} and {len(items) - _MAX_LISTED} more (-v lists them)"
 
 
+def bounded(lowest: int, attained: int) -> str:
+    """Return a figure that may be known only within bounds: ``3``, or ``1..3``."""
+    return f"{attained}" if lowest == attained else f"{lowest}..{attained}"
+
+
 def data_outcome(
     text: str,
     skipped: Sequence[Skipped],
