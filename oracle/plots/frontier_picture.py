@@ -62,28 +62,28 @@ def _is_open(point: PlanFrontierPoint) -> bool:
 class Chart:
     """A step line: migrations to the right, partial nodes upwards."""
 
-    top, bottom = 120.0, 450.0
+    _top, _bottom = 120.0, 450.0
 
     def __init__(self, points: Sequence[PlanFrontierPoint]) -> None:
-        self.points = points
-        self.x_step, self.x_end = _ticks(max(point.migrations for point in points))
-        self.y_step, self.y_end = _ticks(max(point.partial_nodes for point in points))
-        self.left = max(70.0, MARGIN + text_width(f"{self.y_end:,}", 11) + 8)
-        self.right = self.left + 570
+        self._points = points
+        self._x_step, self._x_end = _ticks(max(point.migrations for point in points))
+        self._y_step, self._y_end = _ticks(max(point.partial_nodes for point in points))
+        self._left = max(70.0, MARGIN + text_width(f"{self._y_end:,}", 11) + 8)
+        self._right = self._left + 570
 
-    def x(self, migrations: int) -> float:
+    def _x(self, migrations: int) -> float:
         """Return where so many migrations are."""
-        return self.left + (self.right - self.left) * migrations / self.x_end
+        return self._left + (self._right - self._left) * migrations / self._x_end
 
-    def y(self, partial: int) -> float:
+    def _y(self, partial: int) -> float:
         """Return where so many partial nodes are."""
-        return self.bottom - (self.bottom - self.top) * partial / self.y_end
+        return self._bottom - (self._bottom - self._top) * partial / self._y_end
 
     @property
     def is_open(self) -> bool:
         """Whether anything is known by bounds only."""
-        limits = {point.partial_nodes for point in self.points}
-        return any(map(_is_open, self.points)) or len(limits) <= max(limits) - min(limits)
+        limits = {point.partial_nodes for point in self._points}
+        return any(map(_is_open, self._points)) or len(limits) <= max(limits) - min(limits)
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -91,7 +91,7 @@ class Chart:
 
         Numbers of partial nodes between two points take at least what the point with more of them does.
         """
-        ordered = sorted(self.points, key=lambda point: -point.partial_nodes)
+        ordered = sorted(self._points, key=lambda point: -point.partial_nodes)
         between = ((one.lower_bound, other.partial_nodes + 1) for one, other in pairwise(ordered))
         at = ((point.lower_bound, point.partial_nodes) for point in ordered)
         return sorted({*at, *between}, key=lambda pair: (pair[0], -pair[1]))
@@ -99,29 +99,29 @@ class Chart:
     @property
     def end(self) -> float:
         """Where the labels of points end."""
-        return max(x + width for x, _, width in map(self._label, range(len(self.points))))
+        return max(x + width for x, _, width in map(self._label, range(len(self._points))))
 
     def draw(self, drawing: Drawing) -> None:
         """Draw axes, line, points and labels."""
-        for value in range(0, self.y_end + 1, self.y_step):
-            y = self.y(value)
-            drawing.path(f"M{number(self.left)} {number(y)}H{number(self.right)}", stroke="#DADDE1")
-            drawing.text(self.left - 8, y + 4, f"{value:,}", size=11, fill=FAINT, anchor="end")
-        for value in range(0, self.x_end + 1, self.x_step):
-            drawing.text(self.x(value), self.bottom + 18, f"{value:,}", size=11, fill=FAINT, anchor="middle")
-        drawing.text(MARGIN, self.top - 28, "partial nodes (Φ)", size=12)
-        drawing.text(self.right, self.bottom + 38, "migrations", size=12, anchor="end")
+        for value in range(0, self._y_end + 1, self._y_step):
+            y = self._y(value)
+            drawing.path(f"M{number(self._left)} {number(y)}H{number(self._right)}", stroke="#DADDE1")
+            drawing.text(self._left - 8, y + 4, f"{value:,}", size=11, fill=FAINT, anchor="end")
+        for value in range(0, self._x_end + 1, self._x_step):
+            drawing.text(self._x(value), self._bottom + 18, f"{value:,}", size=11, fill=FAINT, anchor="middle")
+        drawing.text(MARGIN, self._top - 28, "partial nodes (Φ)", size=12)
+        drawing.text(self._right, self._bottom + 38, "migrations", size=12, anchor="end")
         if self.is_open:
             drawing.path(self._steps(self.bounds), stroke=FAINT, parent=drawing.group("bound"), dash="4 3")
-        way = self._steps([(point.migrations, point.partial_nodes) for point in self.points])
+        way = self._steps([(point.migrations, point.partial_nodes) for point in self._points])
         drawing.path(way, stroke=PALETTE[0], width="2")
         labelled = set(self._labelled())
-        for k, point in enumerate(self.points):
-            if k in labelled or len(self.points) <= _DOTS:
+        for k, point in enumerate(self._points):
+            if k in labelled or len(self._points) <= _DOTS:
                 self._draw_point(drawing, point, labelled=k in labelled)
 
     def _draw_point(self, drawing: Drawing, point: PlanFrontierPoint, *, labelled: bool) -> None:
-        x, y = self.x(point.migrations), self.y(point.partial_nodes)
+        x, y = self._x(point.migrations), self._y(point.partial_nodes)
         group = drawing.group("point open" if _is_open(point) else "point")
         told = f"{count(point.partial_nodes, 'partial node')}, {count(point.migrations, 'migration')}"
         if _is_open(point):
@@ -134,18 +134,18 @@ class Chart:
     def _steps(self, corners: Sequence[tuple[int, int]]) -> str:
         """Return the way through these pairs of migrations and partial nodes, to the right first."""
         (start, height), *others = corners
-        way = [f"M{number(self.x(start))} {number(self.y(height))}"]
-        way += (f"H{number(self.x(migrations))}V{number(self.y(partial))}" for migrations, partial in others)
+        way = [f"M{number(self._x(start))} {number(self._y(height))}"]
+        way += (f"H{number(self._x(migrations))}V{number(self._y(partial))}" for migrations, partial in others)
         return "".join(way)
 
     def _label(self, k: int) -> tuple[float, float, float]:
         """Return where the label of a point stands, its base line, and how wide it is."""
-        point = self.points[k]
-        return self.x(point.migrations) + 5, self.y(point.partial_nodes) - 7, text_width(_label_of(point), 11)
+        point = self._points[k]
+        return self._x(point.migrations) + 5, self._y(point.partial_nodes) - 7, text_width(_label_of(point), 11)
 
     def _labelled(self) -> Iterator[int]:
         """Yield the points whose label touches no other: the first and the last if they can, others in between."""
-        final = len(self.points) - 1
+        final = len(self._points) - 1
         taken: list[tuple[float, float, float]] = []
         for k in dict.fromkeys((0, final, *range(final))):
             x, y, width = self._label(k)
