@@ -290,7 +290,7 @@ class TestPlot:
 
 
 # One of T's instances has to stop, so that k and it can change places; the other is where it is to go.
-STOPPING = {
+STOPPING: dict[str, tuple[int, list[str]]] = {
     "T": (3, ["A", "B"]),
     "x": (4, ["A"]),
     "k": (2, ["B"]),
