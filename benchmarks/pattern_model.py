@@ -9,9 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.patterns import MAX_PATTERNS, SOURCE, LoadFlow, load_flow
+from benchmarks.patterns import MAX_PATTERNS, SOURCE, LoadFlow, legal_patterns, load_flow
 from oracle.optimum.node_classes import MAX_LOAD, NodeClass, packing
-from oracle.optimum.patterns import legal_patterns
 from oracle.optimum.solver import Program, Row, SolverError
 
 if TYPE_CHECKING:

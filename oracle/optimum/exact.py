@@ -8,31 +8,26 @@ for what is left, and a branch tree then turns its answer into a proof that need
 from __future__ import annotations
 
 import operator
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compass_core.errors import CompassError
-from oracle.optimum.certificate import Argument, Certificate, CertificateError, Status, check_packing
+from oracle.optimum.certificate import Argument, Certificate, Status, check_packing
 from oracle.optimum.closed_form import closed_form_with_witness, fewest_partial_nodes
 from oracle.optimum.greedy import greedy_packing
 from oracle.optimum.load_bound import LoadBound, load_bound
-from oracle.optimum.model import Model, Pool
-from oracle.optimum.node_classes import NodeClass, PackingProblem, count_empty, count_partial, packing
+from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, count_empty, packing
 from oracle.optimum.proof import NEVER
-from oracle.optimum.proving import Prover, Question
-from oracle.optimum.solver import Deadline, Outcome, Row, SolverError, solve_integers
-from oracle.optimum.weights import SolverProof
+from oracle.optimum.proving import Question
+from oracle.optimum.search import PoolSearch
+from oracle.optimum.solver import Deadline, Outcome, Row, solve_integers
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.optimum.node_classes import Packing
-    from oracle.optimum.solver import IntegerAnswer
-    from oracle.snapshots.model import Pattern
 
 
 UNIFORM = NodeClass(8, 0, 8)
@@ -211,12 +206,11 @@ def solve_pool(
         check_packing(problem, start)
     if is_uniform(problem):
         return _by_closed_form(problem)
-    search = _Search(problem, start, deadline)
-    for step in (search.use_weights, search.use_integers, search.use_tree):
-        if search.is_settled() or not deadline.is_open():
-            break
-        step()
-    certificate = search.certificate()
+    known = [packed for packed in (greedy_packing(problem), start) if packed is not None]
+    search = PoolSearch(PlacedProblem.unplaced(problem), known, deadline)
+    by_load = load_bound(problem)
+    search.settle(_PARTIAL_NODES, by_load)
+    certificate = _certificate(problem, search, by_load)
     status = Status.UNKNOWN
     if certificate.status is Status.OPTIMAL and prefer_empty:
         certificate, status = _with_most_empty(certificate, search, deadline)
@@ -250,104 +244,28 @@ def _by_closed_form(problem: PackingProblem) -> PoolOptimum:
     return PoolOptimum(certificate=certificate, empty_nodes=idle, empty_nodes_status=Status.OPTIMAL)
 
 
-class _Search:
-    """What is known about one problem so far: the best packing, the best proved bound, and what a solver claims."""
-
-    def __init__(self, problem: PackingProblem, start: Packing | None, deadline: Deadline) -> None:
-        self.problem = problem
-        self._deadline = deadline
-        packings = [packed for packed in (greedy_packing(problem), start) if packed is not None]
-        self._packing = min(packings, key=lambda packed: count_partial(problem, packed), default=None)
-        self._lower: int = load_bound(problem)
-        self._argument: Argument = LoadBound()
-        self._claim = SolverProof("", 0)
-        self._pool = Pool.unplaced(problem)
-
-    @cached_property
-    def model(self) -> Model:
-        """The problem as a program, made when first needed."""
-        return Model([self._pool])
-
-    @cached_property
-    def _prover(self) -> Prover:
-        return Prover(self._pool, self.model)
-
-    @property
-    def _upper(self) -> int | None:
-        return None if self._packing is None else count_partial(self.problem, self._packing)
-
-    def is_settled(self) -> bool:
-        """Whether the proved bound meets the packing."""
-        return self._lower == self._upper
-
-    def use_weights(self) -> None:
-        """Improve the lower bound by weights."""
-        unreachable = sum(self.problem.nodes) + 1
-        wanted = unreachable if self._upper is None else self._upper
-        found = self._prover.weights(_PARTIAL_NODES, wanted, self._deadline)
-        if found is not None and self._lower < found[1].partial_nodes() < NEVER:
-            self._lower, self._argument = found[1].partial_nodes(), found[0]
-
-    def use_integers(self) -> None:
-        """Let a solver look for a better packing than the one known, and take its claim about what is best."""
-        better = None if self._upper is None else self._upper - 1
-        goal = Row(self._lower, better, self.model.partial)
-        answer = solve_integers(self.model.program(self.model.partial, [goal]), self._deadline)
-        if answer.values:
-            self._packing = self.decoded(answer)
-        elif answer.outcome is Outcome.INFEASIBLE and self._packing is None:
-            raise InfeasibleError("the instances do not fit on the nodes, however they are placed")
-        if answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE} and self._upper is not None:
-            self._claim = SolverProof(answer.solver, self._upper)
-        elif answer.bound is not None:
-            self._claim = SolverProof(answer.solver, answer.bound)
-
-    def use_tree(self) -> None:
-        """Prove what the solver claims."""
-        if self._claim.claim > self._lower:
-            tree = self._prover.tree(_PARTIAL_NODES, self._claim.claim, self._deadline)
-            if tree is not None:
-                self._lower, self._argument = self._claim.claim, tree
-
-    def certificate(self) -> Certificate:
-        """Return what is known."""
-        if self._packing is None or self._upper is None:
-            raise UndecidedError("no packing was found in time; whether there is one is not known")
-        lower, argument = self._lower, self._argument
-        if self._claim.claim > lower:
-            lower, argument = self._claim.claim, self._claim
-        return Certificate(
-            problem=self.problem,
-            packing=self._packing,
-            partial_nodes=self._upper,
-            lower_bound=lower,
-            argument=argument,
-            status=Status.of(lower, self._upper),
-        )
-
-    def decoded(self, answer: IntegerAnswer) -> Packing:
-        """Return the packing that a solver found.
-
-        Raises
-        ------
-        SolverError
-            It is none.
-        """
-        index = {kind: c for c, kind in enumerate(self.problem.classes)}
-        packed: Counter[tuple[int, Pattern]] = Counter()
-        for change, nodes in self.model.decode(answer.values)[0].items():
-            packed[index[change.kind.node_class], change.after] += nodes
-        found = packing(packed)
-        try:
-            check_packing(self.problem, found)
-        except CertificateError as error:
-            raise SolverError(f"{answer.solver} returned a solution that is none: {error}") from error
-        return found
+def _certificate(problem: PackingProblem, search: PoolSearch, by_load: int) -> Certificate:
+    """Return what is known about the fewest partial nodes; of arguments that prove the same the simplest."""
+    best = search.best(_PARTIAL_NODES)
+    bounds: list[tuple[int, Argument]] = [(by_load, LoadBound()), search.lower_bound(_PARTIAL_NODES)]
+    lower, argument = max(bounds, key=lambda bound: bound[0])
+    if best is None and lower >= NEVER:
+        raise InfeasibleError("the instances do not fit on the nodes, however they are placed")
+    if best is None:
+        raise UndecidedError("no packing was found in time; whether there is one is not known")
+    return Certificate(
+        problem=problem,
+        packing=search.packing(best),
+        partial_nodes=best.partial_nodes,
+        lower_bound=lower,
+        argument=argument,
+        status=Status.of(lower, best.partial_nodes),
+    )
 
 
-def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadline) -> tuple[Certificate, Status]:
+def _with_most_empty(certificate: Certificate, search: PoolSearch, deadline: Deadline) -> tuple[Certificate, Status]:
     """Return the certificate with the emptiest of its optimal packings, and whether that one is known to be so."""
-    problem = search.problem
+    problem = certificate.problem
     usable = sum(n for kind, n in zip(problem.classes, problem.nodes, strict=True) if kind.capacity > 0)
     empty, most = count_empty(problem, certificate.packing), _most_empty_by_room(problem)
     if empty == most:
@@ -359,7 +277,7 @@ def _with_most_empty(certificate: Certificate, search: _Search, deadline: Deadli
     emptier = Row(usable - most, usable - empty - 1, in_use)
     answer = solve_integers(search.model.program(in_use, [optimal, emptier]), deadline)
     if answer.values:
-        certificate = replace(certificate, packing=search.decoded(answer))
+        certificate = replace(certificate, packing=search.packing(search.read(answer)))
     settled = answer.outcome in {Outcome.OPTIMAL, Outcome.INFEASIBLE}
     return certificate, Status.OPTIMAL if settled else Status.UNKNOWN
 

@@ -17,14 +17,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from oracle.optimum.node_classes import constrained_class
+from oracle.optimum.node_classes import PlacedProblem, constrained_class
 from oracle.optimum.parts import Parts, parts_of
 from oracle.optimum.solver import Program, Row, SolverError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem
+    from oracle.optimum.node_classes import NodeClass, PackingProblem
     from oracle.snapshots.model import NodeContent, Pattern
 
 Terms: TypeAlias = tuple[tuple[int, int], ...]
@@ -81,8 +81,7 @@ class Pool:
     @classmethod
     def unplaced(cls, problem: PackingProblem) -> Pool:
         """Return a packing problem as a pool: nodes hold only what they alone may keep, all else waits."""
-        nodes = zip(problem.classes, problem.nodes, strict=True)
-        return cls({NodeKind(kind, kind.own): count for kind, count in nodes}, dict(problem.demands))
+        return cls.of(PlacedProblem.unplaced(problem))
 
 
 class Change(NamedTuple):

@@ -141,10 +141,16 @@ def count_empty(problem: PackingProblem, packed: Packing) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlacedProblem:
-    """A packing problem together with a packing that solves it: what the cluster holds now."""
+    """A packing problem together with what nodes hold now. Instances that none holds wait for a place."""
 
     problem: PackingProblem
     current: Packing
+
+    @classmethod
+    def unplaced(cls, problem: PackingProblem) -> PlacedProblem:
+        """Return the problem with nodes that hold only what they alone may keep; all else waits."""
+        nodes = zip(problem.classes, problem.nodes, strict=True)
+        return cls(problem, packing({(c, kind.own): count for c, (kind, count) in enumerate(nodes)}))
 
 
 def contents_after(start: Snapshot, after: Snapshot) -> dict[str, tuple[NodeContent, ...]]:

@@ -17,7 +17,7 @@ from oracle.optimum.certificate import Status
 from oracle.optimum.exact import solve_pool
 from oracle.optimum.limits import PoolCosts, divide, prove, together
 from oracle.optimum.node_classes import count_partial
-from oracle.optimum.search import PlanSearch
+from oracle.optimum.plan_search import PlanSearch, moves_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from oracle.optimum.node_classes import PlacedProblem
     from oracle.optimum.solver import Deadline
     from oracle.optimum.weights import Tree
-    from oracle.snapshots.model import Pattern
 
 # Among divisions that cost the same by their bounds, one whose plans are known is taken; this keeps migrations and that
 # preference apart in one number. Pools are fewer than that.
@@ -66,27 +65,6 @@ class SplitPlan:
         return Status.OPTIMAL if self.migrations == self.lower_bound else Status.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FewestPartial:
-    """The fewest partial nodes that a number of migrations reaches.
-
-    Attributes
-    ----------
-    plan
-        The plans that reach them, with the fewest migrations that do.
-    lower_bound
-        Partial nodes after every plan with at most so many migrations, at least.
-    """
-
-    plan: SplitPlan
-    lower_bound: int
-
-    @property
-    def status(self) -> Status:
-        """OPTIMAL if the bounds meet."""
-        return Status.OPTIMAL if self.plan.partial_nodes == self.lower_bound else Status.UNKNOWN
-
-
 class PoolsSearch:
     """The searches of several pools, and what they know about every division of a limit.
 
@@ -120,7 +98,7 @@ class PoolsSearch:
             for one in pools
         )
         self._searches = [
-            PlanSearch(placed, [inherent.packing], deadline)
+            PlanSearch(placed, [placed.current, inherent.packing], deadline)
             for placed, inherent in zip(pools, self.inherent, strict=True)
         ]
         now = [count_partial(placed.problem, placed.current) for placed in pools]
@@ -143,31 +121,7 @@ class PoolsSearch:
 
     def settled(self, p: int, limit: int) -> MigrationCertificate:
         """Return the cheapest plan of one pool with at most so many partial nodes, as far as time allows."""
-        return self._searches[p].settle(max(limit, self._ranges[p].start))
-
-    def settle(self, p: int, limit: int, migrations: int) -> MigrationCertificate | None:
-        """Return a plan of one pool with at most so many partial nodes and migrations, or None if none was found.
-
-        Raises
-        ------
-        SolverError
-            A solver returned nonsense.
-        """
-        if limit < self._ranges[p].start or self._searches[p].lower_bound(limit)[0] > migrations:
-            return None
-        plan = self._searches[p].settle(limit)
-        return plan if plan.migrations <= migrations else None
-
-    def affordable(self, p: int, plan: MigrationCertificate) -> tuple[tuple[int, Pattern], ...] | None:
-        """Return what all plans of a pool are made of that are as good as this one: (group, pattern after).
-
-        None if the patterns are too many to list.
-        """
-        return self._searches[p].affordable(plan.max_partial_nodes, plan.migrations)
-
-    def every_choice(self, p: int) -> tuple[tuple[int, Pattern], ...] | None:
-        """Return what all plans of a pool are made of; None if the patterns are too many to list."""
-        return self._searches[p].every_choice()
+        return self._searches[p].cheapest(max(limit, self._ranges[p].start))
 
     def cheapest(self, limit: int) -> SplitPlan:
         """Return the cheapest plans that leave at most `limit` partial nodes in all pools together.
@@ -184,11 +138,11 @@ class PoolsSearch:
         tried: set[tuple[int, int]] = set()
         while self._deadline.is_open():
             limits = self._divided(self._preferred(), limit)
-            open_ = {(p, k) for p, k in enumerate(limits) if not self._searches[p].is_settled(k)}
+            open_ = {(p, k) for p, k in enumerate(limits) if not self._searches[p].is_settled(moves_within(k))}
             if open_ <= tried:
                 break
             for p, k in sorted(open_):
-                self._searches[p].settle(k)
+                self._searches[p].settle(moves_within(k))
             tried |= open_
         best = self._divided(
             [search.known(own) for search, own in zip(self._searches, self._ranges, strict=True)], limit
@@ -197,8 +151,8 @@ class PoolsSearch:
         lower = self.proved()
         return SplitPlan(plans=plans, lower_bound=int(lower[min(limit - self.lowest, len(lower) - 1)]))
 
-    def fewest_partial_nodes(self, max_migrations: int) -> FewestPartial:
-        """Return the plans that leave the fewest partial nodes with at most so many migrations.
+    def fewest_partial_nodes(self, max_migrations: int) -> tuple[SplitPlan, int]:
+        """Return the plans that leave the fewest partial nodes with at most so many migrations, and the fewest proved.
 
         Raises
         ------
@@ -211,7 +165,7 @@ class PoolsSearch:
             lower = self.lowest + _first(self.proved(), max_migrations)
             limit = max(limit + 1, lower)
         plan = self.cheapest(self.fewest + _first(self.attained(), max_migrations))
-        return FewestPartial(plan=plan, lower_bound=self.lowest + _first(self.proved(), max_migrations))
+        return plan, self.lowest + _first(self.proved(), max_migrations)
 
     def attained(self) -> Costs:
         """Return the migrations of the cheapest plans known for each limit from `fewest` to `present`."""

@@ -15,11 +15,11 @@ from oracle.optimum.solver import Row, solve_relaxation
 from oracle.optimum.weights import Arrivals, Branch, Cut, Free, Full, Leaving, Partial, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from oracle.optimum.model import Model, Pool, Terms
     from oracle.optimum.proof import Line
-    from oracle.optimum.solver import Deadline, Relaxation
+    from oracle.optimum.solver import Deadline, Program, Relaxation
     from oracle.optimum.weights import Count, Tree
 
 # Duals of these programs are fractions with small denominators, so weights stay readable; the last is there for the few
@@ -38,10 +38,35 @@ _MANY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be bounded from below: the partial nodes, or the `arrivals` with at most so many partial nodes."""
+    """What is to be least: the partial nodes, or the `arrivals` with at most so many partial nodes."""
 
     arrivals: bool = False
     max_partial_nodes: int | None = None
+
+    def allows(self, partial_nodes: int) -> bool:
+        """Whether an arrangement with so many partial nodes is an answer."""
+        return self.max_partial_nodes is None or partial_nodes <= self.max_partial_nodes
+
+    def rank(self, partial_nodes: int, arrivals: int) -> tuple[int, ...]:
+        """Return what an arrangement is judged by: first what is to be least."""
+        return (arrivals, partial_nodes) if self.arrivals else (partial_nodes,)
+
+    def is_within(self, other: Question) -> bool:
+        """Whether all answers to this are answers to the other, so that its bounds hold for them."""
+        mine, theirs = self.max_partial_nodes, other.max_partial_nodes
+        return self.arrivals == other.arrivals and (theirs is None or (mine is not None and mine <= theirs))
+
+    def least(self, model: Model) -> Terms:
+        """Return the terms of what is to be least."""
+        return model.moves if self.arrivals else model.partial
+
+    def limit(self, model: Model) -> list[Row]:
+        """Return the row of the limit, if there is one."""
+        return [] if self.max_partial_nodes is None else [Row(None, self.max_partial_nodes, model.partial)]
+
+    def program(self, model: Model, rows: Iterable[Row]) -> Program:
+        """Return the program that answers it, with further rows behind that of the limit."""
+        return model.program(self.least(model), [*self.limit(model), *rows])
 
     def bound(self, proof: Line | Proof) -> int:
         """Return what an argument proves of it."""
@@ -83,9 +108,8 @@ class Prover:
         They come from the least number of instances that have to be left out, or doubled, to keep them all.
         """
         model, columns = self._model, range(self._model.size, self._model.size + 2 * len(self._model.demands))
-        program = model.program(
-            ((c, 1) for c in columns), self._rows(question, cuts), more_columns=(_MANY,) * len(columns)
-        )
+        further = [*question.limit(model), *self._rows(cuts)]
+        program = model.program(((c, 1) for c in columns), further, more_columns=(_MANY,) * len(columns))
         slack = zip(columns[::2], columns[1::2], strict=True)
         rows = [
             Row(row.lower, row.upper, (*row.terms, (missing, 1), (extra, -1)))
@@ -128,8 +152,7 @@ class Prover:
         """Return the optimum over real numbers; None if there is none, or time runs out."""
         if not cuts and self._root is not None and self._root[0] == question:
             return self._root[1]
-        least = self._model.moves if question.arrivals else self._model.partial
-        relaxation = solve_relaxation(self._model.program(least, self._rows(question, cuts)), deadline)
+        relaxation = solve_relaxation(question.program(self._model, self._rows(cuts)), deadline)
         if not cuts and relaxation is not None:
             self._root = question, relaxation
         return relaxation
@@ -153,13 +176,10 @@ class Prover:
         duals = (*relaxation.duals[: len(self._model.demands)], *relaxation.duals[rows:])
         return all(abs(dual * denominator - round(dual * denominator)) < _TOLERANCE * denominator for dual in duals)
 
-    def _rows(self, question: Question, cuts: Sequence[Cut]) -> list[Row]:
-        limit = question.max_partial_nodes
-        of_cuts = (
-            Row(cut.bound if cut.at_least else None, None if cut.at_least else cut.bound, self.counting(cut.counted))
-            for cut in cuts
-        )
-        return [*([] if limit is None else [Row(None, limit, self._model.partial)]), *of_cuts]
+    def _rows(self, cuts: Sequence[Cut]) -> Iterator[Row]:
+        for cut in cuts:
+            lower, upper = (cut.bound, None) if cut.at_least else (None, cut.bound)
+            yield Row(lower, upper, self.counting(cut.counted))
 
     def _scaled(
         self, question: Question, relaxation: Relaxation, cuts: Sequence[Cut], denominator: int, price: int

@@ -184,18 +184,16 @@ class _Planner:
             if asked is not None and asked < search.fewest:
                 raise UndecidedError(f"no plan with {asked} partial nodes was found in time; there may be one")
             return search.cheapest(search.fewest if asked is None else asked), bound
-        fewest = search.fewest_partial_nodes(most_moves)
+        plan, bound = search.fewest_partial_nodes(most_moves)
         if asked is None:
-            return fewest.plan, fewest.lower_bound
-        if asked < fewest.lower_bound:
-            raise InfeasibleError(
-                f"{most_moves} migrations leave at least {fewest.lower_bound} partial nodes, not {asked}"
-            )
-        if asked < fewest.plan.partial_nodes:
+            return plan, bound
+        if asked < bound:
+            raise InfeasibleError(f"{most_moves} migrations leave at least {bound} partial nodes, not {asked}")
+        if asked < plan.partial_nodes:
             raise UndecidedError(
                 f"no plan with {asked} partial nodes and {most_moves} migrations was found in time; there may be one"
             )
-        return search.cheapest(asked), fewest.lower_bound
+        return search.cheapest(asked), bound
 
     def _with_fewer_jobs(self, search: WhoseSearch, most: int) -> tuple[Choice, int]:
         """Return a choice that disturbs few enough jobs, and a bound on its partial nodes."""

@@ -147,9 +147,9 @@ class WhoseSearch:
             A solver returned nonsense.
         """
         most = self._counting.instances(most_jobs)
-        lower = self.pools.fewest_partial_nodes(most if most_migrations is None else min(most, most_migrations))
+        _, lower = self.pools.fewest_partial_nodes(most if most_migrations is None else min(most, most_migrations))
         # Fewer are of no use or cannot be, and to look for them would take time.
-        floor = max(goal, lower.lower_bound)
+        floor = max(goal, lower)
         found = self._by_program(most_jobs, most_migrations, floor) if self._deadline.is_open() else None
         found = found or self._by_trying(most_jobs, most_migrations, goal)
         return replace(found, partial_lower_bound=max(floor, found.partial_lower_bound))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from oracle.optimum.closed_form import fewest_partial_nodes
 from oracle.optimum.exact import InfeasibleError, solve_pool
 from oracle.optimum.node_classes import LEAVING, NodeClass, PackingProblem, PlacedProblem, packing
-from oracle.optimum.search import PlanSearch
+from oracle.optimum.plan_search import PlanSearch
 from oracle.optimum.solver import Deadline
 
 if TYPE_CHECKING:
@@ -101,4 +101,4 @@ def with_many_moves(state: ClusterState, new: Pattern, drained: int | None, best
     if leaving:
         after[index[LEAVING], ()] = nodes[LEAVING]
     search = PlanSearch(PlacedProblem(problem, packing(present)), [packing(after)], Deadline())
-    return search.settle(best.partial_nodes)
+    return search.cheapest(best.partial_nodes)

@@ -70,7 +70,7 @@ def _placed(cluster: Cluster, contents: dict[int, Pattern]) -> PlacedProblem:
 def _cheapest_changes(placed: PlacedProblem, max_moves: int | None) -> Changes:
     """Return how the contents of nodes change: down to Φ*, or as far as so many moves reach."""
     search = PoolsSearch([placed], Deadline())
-    plan = search.cheapest(search.fewest) if max_moves is None else search.fewest_partial_nodes(max_moves).plan
+    plan = search.cheapest(search.fewest) if max_moves is None else search.fewest_partial_nodes(max_moves)[0]
     return plan.plans[0].changes
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import oracle.optimum.exact
 import oracle.optimum.parts
 import oracle.optimum.proving
+import oracle.optimum.search
 from benchmarks.cp_sat import solve_by_cp_sat
 from benchmarks.pattern_model import PatternModel
 from oracle.optimum.certificate import Certificate, CertificateError, Status, check_packing
@@ -271,7 +272,7 @@ class TestOutOfTime:
 
     def test_a_solver_that_stops_early_settles_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stopped = IntegerAnswer(Outcome.GAVE_UP, (), None, "a solver")
-        monkeypatch.setattr(oracle.optimum.exact, "solve_integers", answering(stopped))
+        monkeypatch.setattr(oracle.optimum.search, "solve_integers", answering(stopped))
         monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         problem = uniform(GAP, 20)
         optimum = solve_pool(problem, start=_one_each(problem))
@@ -333,7 +334,7 @@ class TestWhatSolversReturnIsChecked:
         monkeypatch.setattr(oracle.optimum.exact, "greedy_packing", no_packing)
         columns = Model([Pool.unplaced(uniform(GAP, 20))]).size
         wrong = IntegerAnswer(Outcome.OPTIMAL, (1,) * columns, 0, "a solver")
-        monkeypatch.setattr(oracle.optimum.exact, "solve_integers", answering(wrong))
+        monkeypatch.setattr(oracle.optimum.search, "solve_integers", answering(wrong))
         with pytest.raises(SolverError, match=r"none|nowhere"):
             solve_pool(uniform(GAP, 20))
 
