@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_core.hierarchy import tier_condition
-from oracle.measurement.joint import JointOptimum, Workload, joint_optimum
+from oracle.measurement.joint import HierarchicalWorkload, JointOptimum, joint_optimum
 from oracle.measurement.measure import Measurement, measure
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
@@ -212,7 +212,7 @@ def _condition(domains: Snapshot, pool: str, instances: Mapping[int, int]) -> bo
     return tier_condition([instances.get(panels, 0) for panels in range(1, size + 1)]).holds
 
 
-def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Workload | None:
+def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> HierarchicalWorkload | None:
     """Return what the joint optimum of a pool is asked about; None where there is none: see `DomainMeasurement`."""
     nodes = [node for node in snapshot.nodes if node.pool == pool and node.domain is not None]
     panels = {node.name: node for node in nodes}
@@ -231,7 +231,7 @@ def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Workload
     whole = Counter(
         x.gpus for job in domains.jobs if job.name.startswith("job ") for x in job.instances if x.node in in_pool
     )
-    return Workload(
+    return HierarchicalWorkload(
         inside=tuple(inside[demand] for demand in range(1, gpus)),
         whole=tuple(whole[panels] for panels in range(1, tops[0].gpus + 1)),
         domains=len(tops),
@@ -240,7 +240,7 @@ def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Workload
     )
 
 
-def _optimum(workload: Workload, deadline: Deadline) -> JointOptimum | None:
+def _optimum(workload: HierarchicalWorkload, deadline: Deadline) -> JointOptimum | None:
     try:
         return joint_optimum(workload, time_limit=deadline.seconds_left)
     except (UndecidedError, InfeasibleError):

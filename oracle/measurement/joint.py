@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class HierarchicalWorkload:
     """Instances in a hierarchy of equal domains.
 
     Attributes
@@ -64,7 +64,7 @@ class JointOptimum:
 
 
 def joint_optimum(
-    workload: Workload, *, weights: tuple[int, int] | None = None, time_limit: float | None = None
+    workload: HierarchicalWorkload, *, weights: tuple[int, int] | None = None, time_limit: float | None = None
 ) -> JointOptimum:
     """Return the fewest partial panels and domains that one arrangement of the workload can have.
 
@@ -87,31 +87,31 @@ def joint_optimum(
     """
     if weights is not None and min(weights) < 0:
         raise WorkloadError(f"expected weights of 0 or more, got {weights}")
-    search = _Search(workload, Deadline(time_limit))
+    optima = _Optima(workload, Deadline(time_limit))
     if weights is None:
-        return next(search.best_by_partial_panels())
-    return _cheapest(search, *weights)
+        return next(optima.best_by_partial_panels())
+    return _cheapest(optima, *weights)
 
 
-def _cheapest(search: _Search, panel_weight: int, domain_weight: int) -> JointOptimum:
+def _cheapest(optima: _Optima, panel_weight: int, domain_weight: int) -> JointOptimum:
     best: JointOptimum | None = None
     cost = 0
-    for found in search.best_by_partial_panels():
+    for found in optima.best_by_partial_panels():
         of_found = panel_weight * found.partial_panels + domain_weight * found.partial_domains
         if best is None or of_found < cost:
             best, cost = found, of_found
         # More partial panels cost more, and no number of open panels leaves fewer partial domains than the least.
-        if panel_weight * (found.partial_panels + 1) + domain_weight * search.fewest_partial_domains >= cost:
+        if panel_weight * (found.partial_panels + 1) + domain_weight * optima.fewest_partial_domains >= cost:
             break
     if best is None:
         raise InfeasibleError("the instances do not fit on the panels that are left")
     return best
 
 
-class _Search:
-    """Answers to both questions, remembered."""
+class _Optima:
+    """The optima of panels and of domains for each number of open panels, remembered."""
 
-    def __init__(self, workload: Workload, deadline: Deadline) -> None:
+    def __init__(self, workload: HierarchicalWorkload, deadline: Deadline) -> None:
         self._workload = workload
         self._deadline = deadline
         self._demands = dict(enumerate(workload.inside, start=1))

@@ -20,6 +20,7 @@ from oracle.optimum.load_bound import LoadBound, load_bound
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, count_empty, packing
 from oracle.optimum.proof import NEVER
 from oracle.optimum.proving import Question
+from oracle.optimum.reductions import GPUS, is_uniform, uniform_counts
 from oracle.optimum.search import PoolSearch
 from oracle.optimum.solver import Deadline, Outcome, Row, solve_integers
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
     from oracle.optimum.node_classes import Packing
 
-
-UNIFORM = NodeClass(8, 0, 8)
-"""A node of 8 GPUs on which everything may move."""
 
 # Solvers count in 64-bit integers and doubles; no cluster comes near.
 _MAX_INSTANCES = 10**9
@@ -124,7 +122,7 @@ def inherent_partial_nodes(counts: Sequence[int], *, capacity: int = 8, nodes: i
     checked = _checked_counts(counts, capacity)
     if nodes is not None and nodes < 0:
         raise WorkloadError(f"nodes: expected at least 0, got {nodes}")
-    if capacity == UNIFORM.capacity:
+    if capacity == GPUS:
         return _inherent_by_closed_form(checked, nodes)
     if nodes is None:
         nodes = sum(checked)
@@ -137,7 +135,7 @@ def _inherent_by_closed_form(counts: tuple[int, ...], nodes: int | None) -> int:
     if nodes is not None:
         gpus = sum(demand * count for demand, count in enumerate(counts, start=1))
         # Beside the partial nodes, each with a GPU in use at least, there are full ones only.
-        if nodes < partial + (gpus - partial) // UNIFORM.capacity:
+        if nodes < partial + (gpus - partial) // GPUS:
             _check_room(closed_form_with_witness(counts).nodes_in_use, nodes)
     return partial
 
@@ -221,17 +219,11 @@ def solve_pool(
     )
 
 
-def is_uniform(problem: PackingProblem) -> bool:
-    """Whether all nodes have 8 GPUs and everything on them may move: what the closed form is for."""
-    return problem.classes == (UNIFORM,) and all(demand <= UNIFORM.capacity for demand, _ in problem.demands)
-
-
 def _by_closed_form(problem: PackingProblem) -> PoolOptimum:
     """Return the optimum of free 8-GPU nodes: no search, however many instances there are (claims C8 and C9)."""
-    demands = dict(problem.demands)
-    settled = closed_form_with_witness([demands.get(gpus, 0) for gpus in range(1, UNIFORM.capacity + 1)])
-    _check_room(settled.nodes_in_use, problem.nodes[0])
-    idle = problem.nodes[0] - settled.nodes_in_use
+    settled = closed_form_with_witness(uniform_counts(problem))
+    idle = sum(problem.nodes) - settled.nodes_in_use
+    _check_room(settled.nodes_in_use, sum(problem.nodes))
     by_remainder = load_bound(problem) == settled.partial_nodes
     certificate = Certificate(
         problem=problem,

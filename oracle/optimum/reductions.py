@@ -89,6 +89,8 @@ RULES = (
 """All rules. Applied once each, in this order and as often as possible, they leave what `closed_form` settles."""
 
 _NODE = NodeClass(GPUS, 0, GPUS)
+"""A node on which everything may move."""
+
 _RULE_OF = {rule.pattern: rule for rule in RULES}
 
 
@@ -145,7 +147,9 @@ def reductions_bound(problem: PackingProblem, argument: Reductions) -> int:
         Other nodes; a removal for which there is no rule, or whose rule does not allow it; or weights that do not fit
         the rest.
     """
-    left = _uniform_counts(problem)
+    if not is_uniform(problem):
+        raise ArgumentError("reductions hold for empty nodes of 8 GPUs only")
+    left = uniform_counts(problem)
     for removal in argument.removals:
         rule = _RULE_OF.get(removal.pattern)
         if rule is None:
@@ -165,9 +169,13 @@ def uniform_problem(counts: Sequence[int]) -> PackingProblem:
     return PackingProblem.build({_NODE: sum(counts)}, dict(enumerate(counts, start=1)))
 
 
-def _uniform_counts(problem: PackingProblem) -> Counts:
-    if any(kind != _NODE for kind in problem.classes) or any(demand > GPUS for demand, _ in problem.demands):
-        raise ArgumentError("reductions hold for empty nodes of 8 GPUs only")
+def is_uniform(problem: PackingProblem) -> bool:
+    """Whether all nodes have 8 GPUs and everything on them may move: what the rules and the closed form are for."""
+    return {*problem.classes} <= {_NODE} and all(demand <= GPUS for demand, _ in problem.demands)
+
+
+def uniform_counts(problem: PackingProblem) -> Counts:
+    """Return the instances of such a problem by demand."""
     counts = dict(problem.demands)
     return tuple(counts.get(gpus, 0) for gpus in range(1, GPUS + 1))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oracle.measurement.domains import domain_measurement, domain_snapshot, joint_workload
-from oracle.measurement.joint import JointOptimum, Workload
+from oracle.measurement.joint import HierarchicalWorkload, JointOptimum
 from oracle.measurement.measure import add_up, figures_of
 from oracle.optimum.certificate import Status  # noqa: TC001 - msgspec reads the annotation
 from oracle.optimum.exact import solve_pool
@@ -104,7 +104,7 @@ def _fewest(told: _Pool, found: PoolOptimum) -> Check:
     return Check.of(claim, unknown="" if low <= proved and attained <= high else BY_SEARCH)
 
 
-def _joint(pool: str, told: JointOptimum, workload: Workload | None) -> Check:
+def _joint(pool: str, told: JointOptimum, workload: HierarchicalWorkload | None) -> Check:
     domains = count(told.partial_domains, "partial domain")
     claim = f"pool {pool}: {count(told.partial_panels, 'partial panel')} and then {domains}"
     if workload is None:
@@ -117,7 +117,7 @@ def _joint(pool: str, told: JointOptimum, workload: Workload | None) -> Check:
     return Check.of(claim, "" if told == tried else f"the best is {tried}")
 
 
-def _is_possible(told: JointOptimum, workload: Workload) -> bool:
+def _is_possible(told: JointOptimum, workload: HierarchicalWorkload) -> bool:
     """Whether numbers alone allow so many partial and open panels."""
     size = workload.gpus_per_panel
     full = told.open_panels - told.partial_panels
@@ -129,7 +129,7 @@ def _is_possible(told: JointOptimum, workload: Workload) -> bool:
     )
 
 
-def joint_by_trying(workload: Workload) -> JointOptimum | None:
+def joint_by_trying(workload: HierarchicalWorkload) -> JointOptimum | None:
     """Return the joint optimum by trying every packing; None if there are too many, or none."""
     size, domain = workload.gpus_per_panel, workload.panels_per_domain
     panel, whole = NodeClass(size, 0, size), NodeClass(domain, 0, domain)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compass_core import Job, Variant
 from compass_core.hierarchy import HierarchicalState, Tiers, arrive, depart, tier_condition
 from oracle import inherent_partial_nodes
-from oracle.measurement.joint import Workload, joint_optimum
+from oracle.measurement.joint import HierarchicalWorkload, joint_optimum
 from oracle.measurement.tiers import measure_tiers
 from tests.oracle.hierarchy.every_arrangement import bag, partial_and_used
 
@@ -56,7 +56,7 @@ def test_the_joint_optimum_is_reached_under_both_conditions(sizes: tuple[int, in
     panels, domains = state.levels
     opened = panels.node_count - panels.empty_nodes
     best = joint_optimum(
-        Workload(
+        HierarchicalWorkload(
             inside=panels.counts[:-1],
             whole=(domains.counts[0] - opened, *domains.counts[1:]),
             domains=domains.node_count,
