@@ -23,7 +23,7 @@ from oracle.optimum.certificate import Status
 from oracle.optimum.node_classes import NodeClass, PackingProblem, PlacedProblem, packing
 from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline, Outcome
-from oracle.planning.frontier import frontier_of_pools
+from oracle.planning.frontier_search import frontier_of_pools
 from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 

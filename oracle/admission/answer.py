@@ -6,20 +6,23 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from oracle.admission.question import AskedJob
 from oracle.moves.identity import start_to_json
 from oracle.moves.move import MoveOrder
 from oracle.optimum.certificate import Status
+from oracle.optimum.weights import Weights  # noqa: TC001 - msgspec reads the annotation
+from oracle.snapshots.model import UnknownPoolError
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from oracle.admission.blockers import Blocker, Waiting
-    from oracle.admission.question import Question
-    from oracle.admission.room import RoomEvidence
+    from oracle.admission.blockers import Blocker
+    from oracle.admission.question import Question, Waiting
     from oracle.moves.move import Move, Stop
-    from oracle.snapshots.model import NodeContent, PendingJob, RunningJob, Snapshot
+    from oracle.snapshots.model import PendingJob, RunningJob, Snapshot
 
 SCHEMA = "compass-abs/admit/2"
 QUEUE_SCHEMA = "compass-abs/admit-queue/2"
@@ -51,6 +54,27 @@ class Placement:
 def placements_on(nodes: Iterable[str]) -> tuple[Placement, ...]:
     """Return where the instances of a job go: one on each of these nodes, in their order."""
     return tuple(Placement(i, node) for i, node in enumerate(nodes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomEvidence:
+    """Weights about one pool, the instances that wait counted among those that run there.
+
+    Attributes
+    ----------
+    pool
+        Its name.
+    argument
+        Why the job does not fit, however instances are moved, or why it takes several moves before it fits; None if
+        neither is so, or if that rests on a solver's word.
+    """
+
+    pool: str
+    argument: Weights | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the evidence as data for JSON."""
+        return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, object])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +143,7 @@ class Admission:
     def status(self) -> Status:
         """OPTIMAL if the verdict is settled and its moves are fewest."""
         settled = self.verdict is Verdict.CANNOT or self.migrations == self.lower_bound
-        return Status.OPTIMAL if settled and self.verdict is not Verdict.UNKNOWN else Status.UNKNOWN
+        return Status.OPTIMAL if settled else Status.UNKNOWN
 
     def to_dict(self) -> dict[str, object]:
         """Return the verdict and what was asked as data for JSON: what ``sifopt verify`` checks."""
@@ -246,21 +270,13 @@ def reason_to_fit(fitting: int, waiting: Waiting, moves: int) -> str:
 
 def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
     """Return in words that too few GPUs are free, or that at most so many instances fit whatever is moved."""
-    needed = waiting.instances * waiting.gpus
-    if free < needed:
-        return f"needs {count(needed, 'GPU')}, and pool {waiting.pool} has {free} free"
-    instances = f"{most} of {waiting.instances} instances of {count(waiting.gpus, 'GPU')}"
+    if free < waiting.total_gpus:
+        return f"needs {count(waiting.total_gpus, 'GPU')}, and pool {waiting.pool} has {free} free"
+    instances = f"{most} of {waiting.instances} instances of {count(waiting.gpus_per_instance, 'GPU')}"
     where = f"the nodes of pool {waiting.pool} that take new ones"
     return f"at most {instances} fit on {where}, however running instances are moved"
 
 
 def reason_without_node(pool: str | None, snapshot: Snapshot) -> str:
     """Return in words that no node is in the only pool asked about, or that there is none at all."""
-    known = ", ".join(map(repr, snapshot.pools)) or "none"
-    return "the cluster has no node" if pool is None else f"no node is in a pool named {pool!r}; pools: {known}"
-
-
-def best_fit(contents: Iterable[NodeContent], instances: int, gpus: int) -> list[str]:
-    """Return the nodes of as many new instances as fit, at most so many; the fullest nodes first."""
-    free = sorted((content.capacity - content.used, content.name) for content in contents if content.takes_instances)
-    return [name for left, name in free for _ in range(left // gpus)][:instances]
+    return "the cluster has no node" if pool is None else str(UnknownPoolError(pool, snapshot))

@@ -9,21 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compass_core.errors import InvalidJobError
 from oracle.admission.answer import (
     PROOF_BY_TOTAL,
     Admission,
+    RoomEvidence,
     Verdict,
-    best_fit,
     placements_on,
     reason_not_to_fit,
     reason_to_fit,
     reason_without_node,
 )
-from oracle.admission.blockers import Waiting, find_blockers, free_gpus
+from oracle.admission.fitting import best_fit, count_fitting, free_gpus, open_nodes
+from oracle.admission.lifting import find_blockers
 from oracle.admission.question import AskedJob, Question
-from oracle.admission.room import RoomEvidence, count_fitting, make_room, open_nodes
-from oracle.measurement.measure import check_pool
+from oracle.admission.room import make_room
 from oracle.moves.identity import at_start
 from oracle.moves.move import MoveMode, MoveOrder, protect
 from oracle.moves.naming import Naming, by_kind
@@ -33,11 +32,13 @@ from oracle.moves.replay import replay
 from oracle.optimum import interruption
 from oracle.optimum.node_classes import contents_after
 from oracle.optimum.solver import Deadline, Outcome
+from oracle.snapshots.model import check_pool
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from oracle.admission.question import Waiting
     from oracle.admission.room import Room
     from oracle.moves.move import Move
     from oracle.snapshots.model import NodeContent, Snapshot
@@ -102,9 +103,7 @@ def admission_of(snapshot: Snapshot, job: AskedJob, question: Question, deadline
     InvalidJobError, UnknownJobError
         As from `admit`.
     """
-    if job.instances < 1 or job.gpus_per_instance < 1:
-        got = f"{job.instances} of {job.gpus_per_instance}"
-        raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {got}")
+    job.check()
     asked = Admission(job=job, question=question, verdict=Verdict.UNKNOWN, reason="")
     found = _answer(asked, protect(snapshot, question.protected), deadline)
     return replace(found, interrupted=interruption.is_requested())
@@ -115,10 +114,7 @@ def _answer(asked: Admission, snapshot: Snapshot, deadline: Deadline) -> Admissi
     if job.pool is not None and job.pool not in contents:
         return replace(asked, verdict=Verdict.CANNOT, reason=reason_without_node(job.pool, snapshot))
     chosen = contents if job.pool is None else {job.pool: contents[job.pool]}
-    cases = [
-        _PoolCase(asked, snapshot, deadline, nodes, Waiting(job.instances, job.gpus_per_instance, pool))
-        for pool, nodes in chosen.items()
-    ]
+    cases = [_PoolCase(asked, snapshot, deadline, nodes, job.in_pool(pool)) for pool, nodes in chosen.items()]
     # No pool is searched while another has room as it is.
     ready = next((case.fits_now() for case in cases if case.is_ready), None)
     if ready is not None:
@@ -166,7 +162,7 @@ class _PoolCase:
         self._contents = contents
         self._waiting = waiting
         self._nodes = open_nodes(contents)
-        self._fit_now = count_fitting(self._nodes, waiting.gpus)
+        self._fit_now = count_fitting(self._nodes, waiting.gpus_per_instance)
 
     @property
     def is_ready(self) -> bool:
@@ -179,9 +175,8 @@ class _PoolCase:
 
     def answer(self) -> Admission:
         """Return the admission if there is no room without a move."""
-        waiting = self._waiting
-        room = make_room(self._nodes, waiting.instances, waiting.gpus, self._deadline)
-        return replace(self._by_moves(room), evidence=(RoomEvidence(pool=waiting.pool, argument=room.weights),))
+        room = make_room(self._nodes, self._waiting, self._deadline)
+        return replace(self._by_moves(room), evidence=(RoomEvidence(pool=self._waiting.pool, argument=room.weights),))
 
     def _by_moves(self, room: Room) -> Admission:
         pool = self._waiting.pool
@@ -208,7 +203,7 @@ class _PoolCase:
             order = None
         if order is not None and len(order.moves) <= bound:
             return self._after(order, bound, proof)
-        goal = room_for(waiting.instances, waiting.gpus)
+        goal = room_for(waiting.instances, waiting.gpus_per_instance)
         is_open = self._deadline.is_open()
         reached = shortest_live(self._snapshot, self._contents, goal) if is_open else None
         if reached is not None and 1 in reached:
@@ -230,7 +225,7 @@ class _PoolCase:
     def _after(self, order: MoveOrder, bound: int, proof: str) -> Admission:
         waiting, limit = self._waiting, self._question.max_per_job_at_once
         after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit)
-        nodes = best_fit(contents_after(self._snapshot, after)[waiting.pool], waiting.instances, waiting.gpus)
+        nodes = best_fit(contents_after(self._snapshot, after)[waiting.pool], waiting)
         fitting = min(self._fit_now, waiting.instances)
         return replace(
             self._asked,
@@ -247,7 +242,7 @@ class _PoolCase:
     def _never(self, room: Room) -> Admission:
         """Return that it does not fit whatever is moved."""
         waiting, free = self._waiting, free_gpus(self._contents)
-        proof = PROOF_BY_TOTAL if free < waiting.instances * waiting.gpus else room.proof
+        proof = PROOF_BY_TOTAL if free < waiting.total_gpus else room.proof
         return self._cannot(reason_not_to_fit(waiting, free, room.most), proof, deadline=self._deadline)
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:

@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oracle.admission.room import open_nodes, running_on
+from oracle.admission.fitting import open_nodes, running_on
+from oracle.admission.question import jobs_for
 from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.solver import Outcome, Row, solve_integers
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from oracle.moves.move import Move
     from oracle.optimum.model import Terms
     from oracle.optimum.solver import Deadline, IntegerAnswer
-    from oracle.snapshots.model import NodeContent, PendingJob, Snapshot
+    from oracle.snapshots.model import PendingJob, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +46,12 @@ class JointRoom:
     moves_lower_bound: int
 
 
-def make_joint_room(
-    snapshot: Snapshot, contents: Mapping[str, Sequence[NodeContent]], jobs: Sequence[PendingJob], deadline: Deadline
-) -> JointRoom:
+def make_joint_room(snapshot: Snapshot, jobs: Sequence[PendingJob], deadline: Deadline) -> JointRoom:
     """Return the largest set of jobs that can start together, after the fewest moves that do for so many.
 
     Without a time limit both are exact. If time runs out the set is what was found by then, perhaps none.
     """
-    program = _JointProgram(snapshot, contents, jobs)
+    program = _JointProgram(snapshot, jobs)
     first = program.most_jobs(deadline)
     most = len(jobs) if first.bound is None else min(len(jobs), -first.bound)
     if not first.values:
@@ -65,23 +64,21 @@ def make_joint_room(
 
 
 class _JointProgram:
-    def __init__(
-        self, snapshot: Snapshot, contents: Mapping[str, Sequence[NodeContent]], jobs: Sequence[PendingJob]
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, jobs: Sequence[PendingJob]) -> None:
         self._snapshot = snapshot
-        self._contents = contents
+        self._contents = snapshot.contents
         self._jobs = jobs
-        self._model = Model([self._pool(name) for name in contents])
+        self._model = Model([self._pool(name) for name in self._contents])
         # The column that says whether a job, by position, starts in a pool, by position.
-        possible = [(j, p) for j, job in enumerate(jobs) for p, name in enumerate(contents) if job.pool in {None, name}]
+        pools = list(enumerate(self._contents))
+        possible = [(j, p) for j, job in enumerate(jobs) for p, name in pools if job.pool in {None, name}]
         self.starting = dict(enumerate(possible, start=self._model.size))
 
     def _pool(self, name: str) -> Pool:
         nodes = open_nodes(self._contents[name])
         waiting: Counter[int] = Counter()
-        for job in self._jobs:
-            if job.pool in {None, name}:
-                waiting[job.gpus_per_instance] += job.instances
+        for job in jobs_for(self._jobs, name):
+            waiting[job.gpus_per_instance] += job.instances
         return Pool(nodes, running_on(nodes), waiting)
 
     def most_jobs(self, deadline: Deadline) -> IntegerAnswer:

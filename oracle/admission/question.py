@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from compass_core.errors import InvalidJobError
 from oracle.moves.move import MoveMode, MoveOrder
 from oracle.moves.ordering import NoOrderError, live_sequence, order_interchangeably
 from oracle.moves.replay import Occupancy
@@ -30,9 +31,37 @@ class AskedJob:
         """Return what a job of a snapshot asks for."""
         return cls(job.instances, job.gpus_per_instance, job.pool)
 
+    @property
+    def total_gpus(self) -> int:
+        """GPUs of all its instances together."""
+        return self.instances * self.gpus_per_instance
+
+    def check(self) -> None:
+        """Check that there can be such a job.
+
+        Raises
+        ------
+        InvalidJobError
+            It asks for less than one instance or one GPU.
+        """
+        if self.instances < 1 or self.gpus_per_instance < 1:
+            got = f"{self.instances} of {self.gpus_per_instance}"
+            raise InvalidJobError(f"a job has at least 1 instance of at least 1 GPU, got {got}")
+
+    def in_pool(self, pool: str) -> Waiting:
+        """Return the job as one that waits for this pool."""
+        return Waiting(self.instances, self.gpus_per_instance, pool)
+
     def to_json(self) -> dict[str, object]:
         """Return the job as data for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(AskedJob):
+    """A job that waits for one pool."""
+
+    pool: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

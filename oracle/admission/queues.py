@@ -6,16 +6,17 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.admission.answer import STARTS, Admission, QueueAdmission, Together, best_fit, placements_on
+from oracle.admission.answer import STARTS, Admission, QueueAdmission, Together, placements_on
+from oracle.admission.fitting import best_fit
 from oracle.admission.jobs import admission_of
 from oracle.admission.joint_room import make_joint_room
 from oracle.admission.question import AskedJob, Question, jobs_for
-from oracle.measurement.measure import check_pool
 from oracle.moves.move import MoveMode, MoveOrder, protect
 from oracle.moves.ordering import NoOrderError
 from oracle.moves.replay import replay
 from oracle.optimum import interruption
 from oracle.optimum.solver import Deadline
+from oracle.snapshots.model import check_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -88,43 +89,37 @@ def _or_alone(together: Together, first: tuple[str, Admission] | None) -> Togeth
 
 def _together(snapshot: Snapshot, jobs: Sequence[PendingJob], question: Question, deadline: Deadline) -> Together:
     """Return the most jobs that can start together, or where no order of their moves is known those that fit now."""
-    room = make_joint_room(snapshot, snapshot.contents, jobs, deadline)
+    room = make_joint_room(snapshot, jobs, deadline)
+    nodes, order, moves_lower_bound = room.nodes, MoveOrder(), room.moves_lower_bound
     try:
         order = question.ordered(snapshot, room.moves)
     except NoOrderError:
-        return _as_it_is(snapshot, jobs, room.most)
-    if not room.nodes:
-        return _as_it_is(snapshot, jobs, room.most)
+        nodes = {}
+    if not nodes:
+        nodes, order, moves_lower_bound = _as_it_is(snapshot, jobs), MoveOrder(), 0
     replay(snapshot, order.moves, order.stops, max_per_job_at_once=question.max_per_job_at_once)
-    starting = sorted(room.nodes)
     return Together(
-        jobs=tuple(jobs[j].name for j in starting),
+        jobs=tuple(jobs[j].name for j in sorted(nodes)),
         order=order.named(snapshot),
-        placements=tuple(placements_on(room.nodes[j]) for j in starting),
+        placements=tuple(placements_on(nodes[j]) for j in sorted(nodes)),
         most=room.most,
-        moves_lower_bound=room.moves_lower_bound,
+        moves_lower_bound=moves_lower_bound,
     )
 
 
-def _as_it_is(snapshot: Snapshot, jobs: Sequence[PendingJob], most: int) -> Together:
-    """Return jobs that can start without a move, in queue order, as long as there is room."""
-    starting: list[tuple[str, Sequence[str]]] = []
+def _as_it_is(snapshot: Snapshot, jobs: Sequence[PendingJob]) -> dict[int, tuple[str, ...]]:
+    """Return the nodes of jobs that can start without a move, by position in the queue, as long as there is room."""
+    starting: dict[int, tuple[str, ...]] = {}
     contents = dict(snapshot.contents)
-    for job in jobs:
+    for j, job in enumerate(jobs):
         for pool in contents if job.pool is None else {job.pool} & contents.keys():
-            nodes = best_fit(contents[pool], job.instances, job.gpus_per_instance)
+            nodes = best_fit(contents[pool], AskedJob.of(job))
             if len(nodes) == job.instances:
                 taken = Counter(nodes)
                 contents[pool] = tuple(
                     replace(node, immovable=(*node.immovable, *[job.gpus_per_instance] * taken[node.name]))
                     for node in contents[pool]
                 )
-                starting.append((job.name, nodes))
+                starting[j] = tuple(nodes)
                 break
-    return Together(
-        jobs=tuple(name for name, _ in starting),
-        order=MoveOrder(),
-        placements=tuple(placements_on(nodes) for _, nodes in starting),
-        most=most,
-        moves_lower_bound=0,
-    )
+    return starting

@@ -1,29 +1,23 @@
-"""Room for waiting instances in one pool by few moves, or why there is none.
-
-Nodes that take nothing are left out: to empty them makes no room that could be used.
-"""
+"""Room for waiting instances in one pool by few moves, or why there is none."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from oracle.optimum.model import Model, NodeKind, Pool
-from oracle.optimum.proof import NEVER, line_of
+from oracle.admission.fitting import most_fitting, plain_weights, waiting_pool, weights_in_words
+from oracle.optimum.model import Model
+from oracle.optimum.proof import NEVER
 from oracle.optimum.proving import Prover, Question
 from oracle.optimum.solver import Outcome, solve_integers
-from oracle.optimum.weights import Weights
-from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from oracle.optimum.model import Change
+    from oracle.admission.question import AskedJob
+    from oracle.optimum.model import Change, NodeKind
     from oracle.optimum.solver import Deadline
-    from oracle.snapshots.model import NodeContent
+    from oracle.optimum.weights import Weights
 
 _ARRIVALS = Question(arrivals=True)
 
@@ -58,84 +52,21 @@ class Room:
     proof: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomEvidence:
-    """Weights about one pool, the instances that wait counted among those that run there.
-
-    Attributes
-    ----------
-    pool
-        Its name.
-    argument
-        Why the job does not fit, however instances are moved, or why it takes several moves before it fits; None if
-        neither is so, or if that rests on a solver's word.
-    """
-
-    pool: str
-    argument: Weights | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """Return the evidence as data for JSON."""
-        return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, object])
-
-
-def open_nodes(contents: Iterable[NodeContent]) -> Counter[NodeKind]:
-    """Return how many nodes take instances, by kind."""
-    return Counter(NodeKind.of(content) for content in contents if content.takes_instances)
-
-
-def waiting_pool(nodes: Mapping[NodeKind, int], instances: int, gpus: int) -> Pool:
-    """Return a pool in which so many instances of one demand wait beside those that run."""
-    return Pool(nodes, running_on(nodes) + Counter({gpus: instances}))
-
-
-def running_on(nodes: Mapping[NodeKind, int]) -> Counter[int]:
-    """Return how many movable instances nodes hold, by demand."""
-    running: Counter[int] = Counter()
-    for kind, number in nodes.items():
-        for demand in kind.holds:
-            running[demand] += number
-    return running
-
-
-def plain_weights(pool: Pool, gpus: int) -> tuple[Weights, Weights]:
-    """Return the weights that need no search: what an instance weighs is its GPUs, or 1 if it has the demand."""
-    by_total, alone = tuple(pool.demands), tuple(int(demand == gpus) for demand in pool.demands)
-    return Weights(0, 0, by_total), Weights(0, 0, alone)
-
-
-def count_fitting(nodes: Mapping[NodeKind, int], gpus: int) -> int:
-    """Return how many new instances of one demand have room without a move."""
-    return sum(number * ((kind.node_class.room - sum(kind.holds)) // gpus) for kind, number in nodes.items())
-
-
-def most_fitting(pool: Pool, instances: int, gpus: int, weights: Weights) -> int:
-    """Return how many of the waiting instances fit at most, as far as weights without a price for moves say.
-
-    An instance less that waits makes what is missing smaller by its own weight.
-    """
-    value = dict(zip(pool.demands, weights.demands, strict=True))[gpus]
-    missing = line_of(pool, weights).least
-    if missing <= 0 or value <= 0 or weights.arrival or weights.partial:
-        return instances
-    return max(0, instances + -missing // value)
-
-
-def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline: Deadline) -> Room:
-    """Return the fewest moves inside a pool after which so many new instances of one demand fit.
+def make_room(nodes: Mapping[NodeKind, int], job: AskedJob, deadline: Deadline) -> Room:
+    """Return the fewest moves inside a pool after which a waiting job fits.
 
     Parameters
     ----------
     nodes
         The pool's nodes that take instances.
-    instances, gpus
-        What is waiting.
+    job
+        The job; its pool does not matter.
     deadline
         When to give up. Bounds that need no solver are tried all the same.
     """
-    pool = waiting_pool(nodes, instances, gpus)
-    for weights in plain_weights(pool, gpus):
-        most = most_fitting(pool, instances, gpus, weights)
+    instances, pool = job.instances, waiting_pool(nodes, job)
+    for weights in plain_weights(pool, job.gpus_per_instance):
+        most = most_fitting(pool, job, weights)
         if most < instances:
             return Room(outcome=Outcome.INFEASIBLE, most=most, weights=weights, proof=weights_in_words(pool, weights))
     model = Model([pool])
@@ -143,7 +74,7 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
     answer = solve_integers(model.program(model.moves), deadline)
     if answer.outcome is Outcome.INFEASIBLE:
         found = prover.no_arrangement(_ARRIVALS, deadline)
-        most = instances if found is None else most_fitting(pool, instances, gpus, found)
+        most = instances if found is None else most_fitting(pool, job, found)
         if found is None or most >= instances:
             return Room(outcome=Outcome.INFEASIBLE, most=instances - 1, proof=answer.solver)
         return Room(outcome=Outcome.INFEASIBLE, most=most, weights=found, proof=weights_in_words(pool, found))
@@ -159,9 +90,3 @@ def make_room(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline
         weights=proposed[0] if proposed is not None and proved else None,
         proof=answer.solver,
     )
-
-
-def weights_in_words(pool: Pool, weights: Weights) -> str:
-    """Return weights as they stand in the proof of a verdict."""
-    values = zip(pool.demands, weights.demands, strict=True)
-    return "weights " + ", ".join(f"{value} for {count(demand, 'GPU')}" for demand, value in values if value)

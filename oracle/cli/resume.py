@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 from oracle.cli.command import ExitStatus, Outcome
 from oracle.cli.move_table import move_sentences, move_table
 from oracle.cli.sentences import data_outcome, lines, listed, skipped_notes
-from oracle.measurement.measure import UnknownPoolError, check_pool
 from oracle.moves.move import MoveError
 from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
+from oracle.snapshots.model import UnknownPoolError, check_pool
 from oracle.words import count
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotatio
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from compass_core.errors import CompassError
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import solve_pool
 from oracle.optimum.node_classes import constrained_problem, ideal_problem
 from oracle.optimum.solver import Deadline
+from oracle.snapshots.model import check_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,23 +23,6 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import NodeContent, Snapshot
 
 SCHEMA = "compass-abs/measure/1"
-
-
-class UnknownPoolError(CompassError):
-    """No node of the snapshot is in this pool."""
-
-
-def check_pool(pool: str | None, snapshot: Snapshot) -> None:
-    """Check that a node of the snapshot is in this pool; None is no pool, and stands for all.
-
-    Raises
-    ------
-    UnknownPoolError
-        None is; the message lists the pools there are.
-    """
-    if pool is not None and all(node.pool != pool for node in snapshot.nodes):
-        known = ", ".join(map(repr, snapshot.pools)) or "none"
-        raise UnknownPoolError(f"no node is in a pool named {pool!r}; pools: {known}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from oracle.measurement.measure import check_pool
+from oracle.snapshots.model import check_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,8 +11,7 @@ from compass_core.errors import UnknownJobError
 from oracle.moves.identity import at_start, start_to_json
 from oracle.moves.move import MoveMode
 from oracle.optimum.certificate import Status
-from oracle.optimum.solver import Deadline
-from oracle.planning.frontier import frontier_of_pools
+from oracle.planning.frontier import FRONTIER_MODE
 from oracle.planning.pool_part import part_of
 
 if TYPE_CHECKING:
@@ -27,8 +26,12 @@ if TYPE_CHECKING:
 
 SCHEMA = "compass-abs/plan/2"
 
-FRONTIER_MODE: Final = MoveMode.CHECKPOINT
-"""What the migrations of a frontier may do, whatever the plan beside it may: to stop instances first is allowed."""
+# Those of a plan that its document has under the same names, in this order.
+_FIGURES = (
+    *("partial_nodes_before", "partial_nodes_after", "partial_nodes_lower_bound"),
+    *("empty_nodes_before", "empty_nodes_after", "migrations", "migrations_lower_bound"),
+    *("jobs_disturbed", "jobs_disturbed_lower_bound", "disturbance", "disturbance_lower_bound", "gpus_copied"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +74,8 @@ class Asked:
         ValueError
             A limit or a weight is negative, or `max_per_job_at_once` is below 1.
         """
-        limits = {
-            "max_partial_nodes": self.max_partial_nodes,
-            "max_migrations": self.max_migrations,
-            "max_jobs_disturbed": self.max_jobs_disturbed,
-        }
-        for name, limit in limits.items():
+        for name in ("max_partial_nodes", "max_migrations", "max_jobs_disturbed"):
+            limit: int | None = getattr(self, name)
             if limit is not None and limit < 0:
                 raise ValueError(f"{name}: expected 0 or more, got {limit}")
         if self.max_per_job_at_once is not None and self.max_per_job_at_once < 1:
@@ -90,15 +89,7 @@ class Asked:
 
     def to_json(self) -> dict[str, object]:
         """Return what was asked for as it stands in a plan."""
-        return {
-            "max_partial_nodes": self.max_partial_nodes,
-            "max_migrations": self.max_migrations,
-            "max_jobs_disturbed": self.max_jobs_disturbed,
-            "max_per_job_at_once": self.max_per_job_at_once,
-            "protected": list(self.protected),
-            "weights": dict(sorted(self.weights.items())),
-            "pool": self.pool,
-        }
+        return {**asdict(self), "protected": list(self.protected), "weights": dict(sorted(self.weights.items()))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,8 +180,7 @@ class Plan:
         # Of a plan with as few as were asked for, only the moves count; a live one comes as near as live moves do.
         reached = self.asked.max_partial_nodes is not None and self.mode is MoveMode.CHECKPOINT
         fewest = reached or self.partial_nodes_after == self.partial_nodes_lower_bound
-        settled = fewest and self.migrations == self.migrations_lower_bound
-        return Status.OPTIMAL if settled else Status.UNKNOWN
+        return Status.of(self.migrations_lower_bound, self.migrations) if fewest else Status.UNKNOWN
 
     @property
     def migrations(self) -> int:
@@ -220,19 +210,24 @@ class Plan:
     @property
     def disturbance_status(self) -> Status:
         """OPTIMAL if no plan as good disturbs jobs of less weight."""
-        return Status.OPTIMAL if self.disturbance == self.disturbance_lower_bound else Status.UNKNOWN
+        return Status.of(self.disturbance_lower_bound, self.disturbance)
 
     def frontier(self, *, time_limit: float | None = None) -> PlanFrontier:
         """Return the fewest migrations for limits on partial nodes, from those of today down to the fewest.
 
-        For all of them, or `oracle.planning.frontier.MAX_POINTS` of more. What is protected stays where it is; other
-        limits of the plan do not count. Instances may be stopped for these migrations, whatever the mode of the plan.
+        For all of them, or `oracle.planning.frontier_search.MAX_POINTS` of more. What is protected stays where it is;
+        other limits of the plan do not count. Instances may be stopped for these migrations, whatever the mode of the
+        plan.
 
         Parameters
         ----------
         time_limit
             Seconds of wall time; None for as long as it takes. Points not settled by then have both bounds.
         """
+        # numpy and the searches are for those who ask: what is stored is read, and written again, without them.
+        from oracle.optimum.solver import Deadline  # noqa: PLC0415 - as said
+        from oracle.planning.frontier_search import frontier_of_pools  # noqa: PLC0415 - as said
+
         return frontier_of_pools(part_of(self.snapshot, self.asked.pool).snapshot, Deadline(time_limit))
 
     def to_dict(self, frontier: PlanFrontier | None = None) -> dict[str, object]:
@@ -243,18 +238,8 @@ class Plan:
             "interrupted": self.interrupted,
             "mode": self.mode.value,
             **self.asked.to_json(),
-            "partial_nodes_before": self.partial_nodes_before,
-            "partial_nodes_after": self.partial_nodes_after,
-            "partial_nodes_lower_bound": self.partial_nodes_lower_bound,
-            "empty_nodes_before": self.empty_nodes_before,
-            "empty_nodes_after": self.empty_nodes_after,
-            "migrations": self.migrations,
-            "migrations_lower_bound": self.migrations_lower_bound,
+            **{name: getattr(self, name) for name in _FIGURES},
             "jobs_disturbed": len(self.jobs_disturbed),
-            "jobs_disturbed_lower_bound": self.jobs_disturbed_lower_bound,
-            "disturbance": self.disturbance,
-            "disturbance_lower_bound": self.disturbance_lower_bound,
-            "gpus_copied": self.gpus_copied,
             "moves": [move.to_json() for move in self.moves],
             "live": self.live,
             "stopped_first": [stop.to_json() for stop in self.stops],

@@ -53,6 +53,14 @@ class SnapshotError(CompassError):
         self.problem = problem
 
 
+class UnknownPoolError(CompassError):
+    """No node of the snapshot is in this pool; the message lists the pools there are."""
+
+    def __init__(self, pool: str, snapshot: Snapshot) -> None:
+        known = ", ".join(map(repr, snapshot.pools)) or "none"
+        super().__init__(f"no node is in a pool named {pool!r}; pools: {known}")
+
+
 def shown(value: object, limit: int = 80) -> str:
     """Return text or a number of the input as messages quote it: the beginning of it, if it is long."""
     if isinstance(value, str):
@@ -283,6 +291,18 @@ class Snapshot:
             for instance in job.instances:
                 used[instance.node] += instance.gpus
         return used
+
+
+def check_pool(pool: str | None, snapshot: Snapshot) -> None:
+    """Check that a node of the snapshot is in this pool; None is no pool, and stands for all.
+
+    Raises
+    ------
+    UnknownPoolError
+        None is.
+    """
+    if pool is not None and pool not in snapshot.pools:
+        raise UnknownPoolError(pool, snapshot)
 
 
 def pattern_of(demands: Iterable[int]) -> Pattern:

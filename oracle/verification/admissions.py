@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from compass_core.errors import CompassError
+from compass_core.errors import CompassError, InvalidJobError
 from oracle.admission.answer import (
     PROOF_BY_TOTAL,
     STARTS,
     Admission,
     Placement,
+    RoomEvidence,
     Verdict,
     reason_not_to_fit,
     reason_to_fit,
     reason_without_node,
 )
-from oracle.admission.blockers import Waiting, free_gpus
+from oracle.admission.fitting import free_gpus
 from oracle.admission.question import AskedJob  # noqa: TC001 - msgspec reads the annotation
-from oracle.admission.room import RoomEvidence  # noqa: TC001 - as above
 from oracle.moves.move import MoveMode, protect
 from oracle.optimum.certificate import Status
 from oracle.verification.checks import (
@@ -103,9 +103,10 @@ def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot
         The data have another form.
     """
     listed = StoredMoves.of(told, question)
-    if job.instances < 1 or job.gpus_per_instance < 1:
-        wanted = f"{job.instances} of {job.gpus_per_instance}"
-        raise ResultError(f"a job has at least 1 instance of at least 1 GPU, got {wanted}")
+    try:
+        job.check()
+    except InvalidJobError as error:
+        raise ResultError(str(error)) from error
     if snapshot is None:
         yield Check.of(f"verdict {told.verdict.value}", unknown=NO_SNAPSHOT)
         return
@@ -130,7 +131,7 @@ class _Verdict:
         self._rooms = {
             pool: PoolRoom(
                 contents,
-                Waiting(job.instances, job.gpus_per_instance, pool),
+                job.in_pool(pool),
                 live=question.mode is MoveMode.LIVE,
                 ordered=question.max_per_job_at_once is None,
                 weights=self._weights.get(pool),
@@ -246,9 +247,8 @@ class _Verdict:
             return ""
         if told.verdict is not Verdict.CANNOT:
             return None
-        wanted = self._job.instances * self._job.gpus_per_instance
         found = [
-            PROOF_BY_TOTAL if free_gpus(room.contents) < wanted else room.weights_in_words()
+            PROOF_BY_TOTAL if free_gpus(room.contents) < self._job.total_gpus else room.weights_in_words()
             for room in self._rooms.values()
         ]
         return "; ".join(found) if all(found) else None

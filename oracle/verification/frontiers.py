@@ -13,7 +13,7 @@ from oracle.optimum.evidence import CertificateError
 from oracle.optimum.limits import together
 from oracle.optimum.node_classes import count_partial
 from oracle.optimum.weights import ArgumentError
-from oracle.planning.result import FRONTIER_MODE
+from oracle.planning.frontier import FRONTIER_MODE
 from oracle.verification.checks import BY_SOLVER, Check
 from oracle.words import count
 

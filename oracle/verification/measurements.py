@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import UNSET, UnsetType
 
-from oracle.measurement.measure import Figures, UnknownPoolError, add_up, figures_of
+from oracle.measurement.measure import Figures, add_up, figures_of
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import PoolOptimum
 from oracle.optimum.node_classes import constrained_problem, count_empty, ideal_problem
 from oracle.planning.pool_part import part_of
+from oracle.snapshots.model import UnknownPoolError
 from oracle.verification.certificates import ABOUT, check_about, check_inherent, read_certificate
 from oracle.verification.checks import BY_SOLVER, NO_SNAPSHOT, Check, ResultError, compared, convert
 from oracle.verification.domains import ToldDomains, check_domains

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from oracle.admission.blockers import Blocker, BlockerKind, find_blockers
+from oracle.admission.blockers import Blocker, BlockerKind, overcommitted, shortages
 from oracle.verification.checks import BY_SEARCH, Check
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def check_blockers(
     blockers = [told.blocker for told in stored]
     told = Counter(blocker for blocker in blockers if blocker.kind not in _LIFTED)
     counted = Counter(
-        blocker for room in rooms.values() for blocker in find_blockers(snapshot, room.contents, room.waiting, None)
+        blocker
+        for room in rooms.values()
+        for count_ in (shortages, overcommitted)
+        for blocker in count_(room.contents, room.waiting)
     )
     wrong = [f"not in these words: {one.text}" for one in stored if one.text != str(one.blocker)]
     wrong += [str(blocker) for blocker in (told - counted) or (counted - told if all_ else ())]

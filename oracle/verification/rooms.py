@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oracle.admission import room
+from oracle.admission import fitting
 from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.weights import ArgumentError
@@ -19,7 +19,7 @@ from oracle.verification.live_reach import Nodes, fewest_moves, free, nodes_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oracle.admission.blockers import Waiting
+    from oracle.admission.question import Waiting
     from oracle.optimum.model import NodeKind, Pool
     from oracle.optimum.weights import Weights
     from oracle.snapshots.model import NodeContent
@@ -67,7 +67,7 @@ class PoolRoom:
         """New instances that fit at most, as far as stored weights say; without any, one fewer than wait."""
         most = instances = self.waiting.instances
         if self.weights is not None:
-            most = room.most_fitting(self._pool, instances, self.waiting.gpus, self.weights)
+            most = fitting.most_fitting(self._pool, self.waiting, self.weights)
         return min(most, instances - 1)
 
     def idle(self) -> str:
@@ -83,7 +83,7 @@ class PoolRoom:
 
     def weights_in_words(self) -> str:
         """Return stored weights in words; empty without any."""
-        return "" if self.weights is None else room.weights_in_words(self._pool, self.weights)
+        return "" if self.weights is None else fitting.weights_in_words(self._pool, self.weights)
 
     def never(self) -> bool | None:
         """Return whether the job does not fit, whatever is moved; None if that cannot be told."""
@@ -109,18 +109,20 @@ class PoolRoom:
             return True
         if self.live and (reached := self._reached()) is not None:
             return reached.get(1, moves) >= moves
-        fits = fits_within(self._kinds, self.waiting.instances, self.waiting.gpus, moves - 1, max_steps=self.max_steps)
+        fits = fits_within(
+            self._kinds, self.waiting.instances, self.waiting.gpus_per_instance, moves - 1, max_steps=self.max_steps
+        )
         if fits is False:
             return True
         return False if fits and self.ordered and not self.live else None
 
     @property
     def _kinds(self) -> Counter[NodeKind]:
-        return room.open_nodes(self.contents)
+        return fitting.open_nodes(self.contents)
 
     @property
     def _pool(self) -> Pool:
-        return room.waiting_pool(self._kinds, self.waiting.instances, self.waiting.gpus)
+        return fitting.waiting_pool(self._kinds, self.waiting)
 
     @property
     def _proved(self) -> int:
@@ -130,7 +132,7 @@ class PoolRoom:
     def _by_weights(self) -> bool:
         """Whether weights say that it never fits: those that were stored, the GPUs, or single nodes."""
         pool = self._pool
-        plain = room.plain_weights(pool, self.waiting.gpus)
+        plain = fitting.plain_weights(pool, self.waiting.gpus_per_instance)
         return self._proved >= NEVER or any(Proof(pool, weights).arrivals(0) >= NEVER for weights in plain)
 
     def _most(self) -> int | None:
@@ -138,9 +140,11 @@ class PoolRoom:
         nodes: Counter[NodeClass] = Counter()
         for kind, count in self._kinds.items():
             nodes[NodeClass(kind.node_class.room, 0, kind.node_class.room)] += count
-        problem = PackingProblem.build(nodes, room.running_on(self._kinds))
+        problem = PackingProblem.build(nodes, fitting.running_on(self._kinds))
         least = least_price(
-            problem, lambda kind, load: -((kind.room - load) // self.waiting.gpus), max_steps=self.max_steps
+            problem,
+            lambda kind, load: -((kind.room - load) // self.waiting.gpus_per_instance),
+            max_steps=self.max_steps,
         )
         return None if least is None else -least
 
@@ -149,4 +153,4 @@ class PoolRoom:
         return fewest_moves(nodes_of(self.contents), lambda nodes: int(self._fitting(nodes) >= self.waiting.instances))
 
     def _fitting(self, nodes: Nodes) -> int:
-        return sum(free(node) // self.waiting.gpus for node in nodes)
+        return sum(free(node) // self.waiting.gpus_per_instance for node in nodes)

@@ -14,12 +14,11 @@ from oracle.admission.answer import Verdict
 from oracle.admission.blockers import BlockerKind
 from oracle.admission.jobs import admit
 from oracle.admission.queues import admit_queue
-from oracle.measurement.measure import UnknownPoolError
 from oracle.moves.move import MoveMode
 from oracle.optimum.certificate import Status
 from oracle.planning.resumption import read_moves
 from oracle.snapshots.document import Document
-from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from oracle.snapshots.native import read_native
 from tests.oracle import brute_moves
 from tests.oracle.brute_moves import Instance, Node, World

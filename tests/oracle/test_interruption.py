@@ -24,6 +24,7 @@ from tests.oracle.small_pools import clusters, snapshot_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from oracle.admission.question import AskedJob
     from oracle.admission.room import Room
     from oracle.optimum.model import NodeKind
     from oracle.optimum.solver import IntegerAnswer
@@ -130,8 +131,8 @@ def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["checkpoint", "live"])
 def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    def without_proof(nodes: Mapping[NodeKind, int], instances: int, gpus: int, deadline: Deadline) -> Room:
-        room = make_room(nodes, instances, gpus, deadline)
+    def without_proof(nodes: Mapping[NodeKind, int], job: AskedJob, deadline: Deadline) -> Room:
+        room = make_room(nodes, job, deadline)
         if (interruption := current()) is not None:
             interruption.request()
         return room if room.changes is None else replace(room, outcome=Outcome.FOUND, lower_bound=0)

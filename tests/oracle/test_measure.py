@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import oracle.optimum.exact
-from oracle.measurement.measure import UnknownPoolError, measure
+from oracle.measurement.measure import measure
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.node_classes import constrained_problem, ideal_problem
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from tests.oracle import brute_force
 from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, snapshot_of
 

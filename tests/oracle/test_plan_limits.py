@@ -7,12 +7,11 @@ import random
 import pytest
 
 from compass_core.errors import UnknownJobError
-from oracle.measurement.measure import UnknownPoolError
 from oracle.moves.replay import replay
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError
 from oracle.planning.planner import plan
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from tests.oracle import brute_force
 from tests.oracle.every_placement import NEVER, fewest_migrations
 from tests.oracle.test_planning import TWO_POOLS, holds

@@ -20,7 +20,7 @@ from oracle.optimum.evidence import CertificateError
 from oracle.optimum.exact import InfeasibleError
 from oracle.optimum.node_classes import PlacedProblem, count_partial
 from oracle.optimum.solver import Deadline
-from oracle.planning.frontier import MAX_POINTS, frontier_of_pools
+from oracle.planning.frontier_search import MAX_POINTS, frontier_of_pools
 from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.verification import ResultError, verify

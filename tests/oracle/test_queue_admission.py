@@ -12,10 +12,9 @@ import oracle.admission.queues
 from oracle.admission.answer import Verdict
 from oracle.admission.joint_room import JointRoom
 from oracle.admission.queues import admit_queue
-from oracle.measurement.measure import UnknownPoolError
 from oracle.moves.move import MoveMode
 from oracle.optimum.certificate import Status
-from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from tests.oracle import brute_moves
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from itertools import combinations
 
 import pytest
 
-from oracle.admission.blockers import Waiting
-from oracle.admission.room import make_room, most_fitting, open_nodes, waiting_pool
+from oracle.admission.fitting import most_fitting, open_nodes, waiting_pool
+from oracle.admission.question import Waiting
+from oracle.admission.room import make_room
 from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.solver import Deadline
@@ -59,8 +60,8 @@ def test_moves_that_make_room(seed: int) -> None:
                 expected = least is not None and least <= moves
                 assert fits_within(groups, instances, gpus, moves) is expected
             if least is not None and least > 1:
-                room = make_room(groups, instances, gpus, Deadline())
                 waiting = Waiting(instances, gpus, pool)
+                room = make_room(groups, waiting, Deadline())
                 checked = PoolRoom(contents, waiting, live=False, ordered=True, weights=room.weights)
                 assert room.lower_bound == least
                 assert not checked.idle()
@@ -77,7 +78,8 @@ def test_weights_never_prove_too_much() -> None:
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
         for pool, contents in world.snapshot().contents.items():
-            waiting = waiting_pool(open_nodes(contents), instances, gpus)
+            job = Waiting(instances, gpus, pool)
+            waiting = waiting_pool(open_nodes(contents), job)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
             values = tuple(max(0, demand + rng.randint(-1, 1)) for demand in sorted(waiting.instances, reverse=True))
             for weights in (Weights(0, rng.randint(1, 3), values), Weights(0, 0, values)):
@@ -85,7 +87,7 @@ def test_weights_never_prove_too_much() -> None:
                 never += bound >= NEVER
                 several += instances + 1 < bound < NEVER
                 assert least is None or bound <= least + instances
-                if most_fitting(waiting, instances, gpus, weights) < instances:
+                if most_fitting(waiting, job, weights) < instances:
                     assert least is None
     assert several > 10
     assert never > 10

@@ -164,10 +164,10 @@ from tests.oracle.test_interruption import endless
 
 make_room = oracle.admission.jobs.make_room
 
-def stuck(groups, instances, gpus, deadline):
+def stuck(groups, waiting, deadline):
     print("stuck", file=sys.stderr, flush=True)
     solve_integers(endless(), deadline)
-    return make_room(groups, instances, gpus, deadline)
+    return make_room(groups, waiting, deadline)
 
 oracle.admission.jobs.make_room = stuck
 entry_point()
@@ -185,8 +185,8 @@ from tests.oracle.test_interruption import endless
 
 make_room = oracle.admission.jobs.make_room
 
-def stuck(groups, instances, gpus, deadline):
-    room = make_room(groups, instances, gpus, deadline)
+def stuck(groups, waiting, deadline):
+    room = make_room(groups, waiting, deadline)
     print("stuck", file=sys.stderr, flush=True)
     solve_integers(endless(), deadline)
     return replace(room, outcome=Outcome.FOUND, lower_bound=1)
@@ -206,10 +206,10 @@ from tests.oracle.test_interruption import endless
 
 make_joint_room = oracle.admission.queues.make_joint_room
 
-def stuck(snapshot, groups, jobs, deadline):
+def stuck(snapshot, jobs, deadline):
     print("stuck", file=sys.stderr, flush=True)
     solve_integers(endless(), deadline)
-    return make_joint_room(snapshot, groups, jobs, deadline)
+    return make_joint_room(snapshot, jobs, deadline)
 
 oracle.admission.queues.make_joint_room = stuck
 entry_point()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from oracle.cli.main import main
 from oracle.measurement.domains import domain_snapshot, measure_domains
-from oracle.measurement.measure import UnknownPoolError
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
+from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from oracle.snapshots.native import write_native
 from tests.oracle.hierarchy.every_arrangement import bag, pairs, partial_and_used
 
