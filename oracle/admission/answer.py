@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oracle.admission.question import AskedJob
-from oracle.moves.identity import start_to_json
 from oracle.moves.move import MoveOrder
+from oracle.moves.stored import start_to_json
 from oracle.optimum.certificate import Status
 from oracle.optimum.weights import Weights  # noqa: TC001 - msgspec reads the annotation
 from oracle.snapshots.model import UnknownPoolError

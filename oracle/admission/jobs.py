@@ -23,12 +23,12 @@ from oracle.admission.fitting import best_fit, count_fitting, free_gpus, open_no
 from oracle.admission.lifting import find_blockers
 from oracle.admission.question import AskedJob, Question
 from oracle.admission.room import make_room
-from oracle.moves.identity import at_start
 from oracle.moves.move import MoveMode, MoveOrder, protect
 from oracle.moves.naming import Naming, by_kind
 from oracle.moves.ordering import NoOrderError
 from oracle.moves.reach import room_for, shortest_live
 from oracle.moves.replay import replay
+from oracle.moves.stored import at_start
 from oracle.optimum import interruption
 from oracle.optimum.node_classes import contents_after
 from oracle.optimum.solver import Deadline, Outcome

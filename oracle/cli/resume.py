@@ -8,6 +8,7 @@ from oracle.cli.command import ExitStatus, Outcome
 from oracle.cli.move_table import move_sentences, move_table
 from oracle.cli.sentences import data_outcome, lines, listed, skipped_notes
 from oracle.moves.move import MoveError
+from oracle.moves.stored import read_plan
 from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
 from oracle.snapshots.model import UnknownPoolError, check_pool
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.cli.options import MoveOptions
-    from oracle.planning.resumption import Resumption, StoredPlan
+    from oracle.moves.stored import StoredPlan
+    from oracle.planning.resumption import Resumption
 
 SCHEMA = "compass-abs/resume/1"
 
@@ -27,7 +29,7 @@ _RESUMABLE = (_PLAN, "compass-abs/admit/2")
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
     """Return what is left of the plan in this file, and whether it can still be carried out."""
-    from oracle.planning.resumption import read_plan, resume  # noqa: PLC0415 - for those who resume
+    from oracle.planning.resumption import resume  # noqa: PLC0415 - for those who resume
 
     document = options.read_result(stored)
     data = decode_json(document, object)

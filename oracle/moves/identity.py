@@ -31,7 +31,7 @@ from oracle.moves.move import Move, Stop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot
+    from oracle.snapshots.model import RunningInstance
 
 Price: TypeAlias = "Callable[[Way, int], int]"
 """How unlikely it is that so many events of a way have happened; 0 or more."""
@@ -66,23 +66,6 @@ class Way:
         """Return how many events have happened if it is here now; None if the plan never puts it here."""
         fitting = [count for count, there in enumerate(self.places) if there == place]
         return min(fitting, key=lambda count: price(self, count), default=None)
-
-
-def at_start(snapshot: Snapshot, moves: Iterable[Move]) -> tuple[RunningJob, ...]:
-    """Return the jobs of which a plan moves an instance, with all instances they have: what it has to remember."""
-    moved = {move.job for move in moves}
-    return tuple(job for job in snapshot.jobs if job.name in moved)
-
-
-def start_to_json(jobs: Iterable[RunningJob]) -> list[dict[str, object]]:
-    """Return such jobs as they stand in the JSON of plans and admissions."""
-    return [{"job": job.name, "instances": [_to_json(instance) for instance in job.instances]} for job in jobs]
-
-
-def _to_json(instance: RunningInstance) -> dict[str, object]:
-    called = {"name": instance.name, "index": instance.index}
-    data: dict[str, object] = {"node": instance.node, "gpus": instance.gpus}
-    return data | {key: text for key, text in called.items() if text is not None}
 
 
 @dataclass(frozen=True, slots=True)

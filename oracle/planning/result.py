@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import UnknownJobError
-from oracle.moves.identity import at_start, start_to_json
 from oracle.moves.move import MoveMode
+from oracle.moves.stored import at_start, start_to_json
 from oracle.optimum.certificate import Status
 from oracle.planning.frontier import FRONTIER_MODE
 from oracle.planning.pool_part import part_of

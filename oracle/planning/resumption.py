@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
-
-import msgspec
+from itertools import count
+from typing import TYPE_CHECKING
 
 from oracle.moves.identity import Group, Progress, least_lost, recognise, way_of
-from oracle.moves.move import Move, MoveError, MoveMode, Stop, called, protect
+from oracle.moves.move import Move, MoveError, Stop, called, protect
 from oracle.moves.replay import Occupancy, by_steps, placed
-from oracle.snapshots.model import RunningInstance, RunningJob, SnapshotError, check_called, shown
+from oracle.snapshots.model import RunningJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from oracle.moves.identity import Recognised, Way
     from oracle.moves.replay import Key
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import RunningInstance, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,128 +99,6 @@ class Resumption:
         return _partial(self.now, pool), None if self.after is None else _partial(self.after, pool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPlan:
-    """A plan or an admission as it was stored.
-
-    Attributes
-    ----------
-    moves, stops
-        All of them, done or not.
-    mode
-        Whether instances may be stopped first.
-    protected
-        What stays where it is.
-    max_per_job_at_once
-        At most so many instances of one job may be stopped or moving at a time; None for any number.
-    pool
-        The pool that was planned; None for all.
-    at_start
-        The jobs of which it moves an instance, as they were; None in documents that are older than this.
-    """
-
-    moves: tuple[Move, ...]
-    stops: tuple[Stop, ...]
-    mode: MoveMode
-    protected: tuple[str, ...]
-    max_per_job_at_once: int | None
-    pool: str | None
-    at_start: tuple[RunningJob, ...] | None
-
-
-class _StoredMove(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    step: int
-    job: str
-    instance: int
-    gpus: int
-    source: str = msgspec.field(name="from")
-    destination: str = msgspec.field(name="to")
-    name: str | None = None
-
-
-class _StoredStop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    job: str
-    instance: int
-    gpus: int
-    node: str = msgspec.field(name="from")
-    before_step: int = 1
-    name: str | None = None
-
-
-class _StoredInstance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    node: str
-    gpus: int
-    name: str | None = None
-    index: str | None = None
-
-
-class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    job: str
-    instances: tuple[_StoredInstance, ...]
-
-
-class _StoredJson(msgspec.Struct, frozen=True, kw_only=True):
-    moves: tuple[_StoredMove, ...]
-    stopped_first: tuple[_StoredStop, ...] = ()
-    mode: MoveMode = MoveMode.CHECKPOINT
-    protected: tuple[str, ...] = ()
-    max_per_job_at_once: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    pool: str | None = None
-    jobs_at_start: tuple[_StoredJob, ...] | None = None
-
-
-def read_moves(data: object) -> tuple[tuple[Move, ...], tuple[Stop, ...]]:
-    """Return the moves and stops of a plan or an admission that was stored as JSON; the rest of it is passed over.
-
-    Raises
-    ------
-    MoveError
-        The data has another form; the message names the place.
-    """
-    plan = read_plan(data)
-    return plan.moves, plan.stops
-
-
-def read_plan(data: object) -> StoredPlan:
-    """Return what there is to carry out of a plan or an admission that was stored as JSON, and under which limits.
-
-    Raises
-    ------
-    MoveError
-        The data has another form; the message names the place.
-    """
-    try:
-        plan = msgspec.convert(data, _StoredJson)
-    except msgspec.ValidationError as error:
-        raise MoveError(str(error)) from error
-    return StoredPlan(
-        moves=tuple(Move(m.step, m.job, m.instance, m.gpus, m.source, m.destination, m.name) for m in plan.moves),
-        stops=tuple(Stop(s.before_step, s.job, s.instance, s.gpus, s.node, s.name) for s in plan.stopped_first),
-        mode=plan.mode,
-        protected=plan.protected,
-        max_per_job_at_once=plan.max_per_job_at_once,
-        pool=plan.pool,
-        at_start=None if plan.jobs_at_start is None else _started(plan.jobs_at_start),
-    )
-
-
-def _started(stored: Sequence[_StoredJob]) -> tuple[RunningJob, ...]:
-    jobs: dict[str, RunningJob] = {}
-    for j, job in enumerate(stored):
-        path = f"jobs_at_start[{j}]"
-        if job.job in jobs:
-            raise MoveError(f"{path}.job: the job {shown(job.job)} is listed twice")
-        instances = tuple(
-            RunningInstance(node=one.node, gpus=one.gpus, name=one.name, index=one.index) for one in job.instances
-        )
-        try:
-            check_called(f"{path}.instances", instances)
-        except SnapshotError as error:
-            raise MoveError(str(error)) from error
-        jobs[job.job] = RunningJob(name=job.job, instances=instances)
-    return tuple(jobs.values())
-
-
 def resume(
     snapshot: Snapshot,
     moves: Iterable[Move],
@@ -257,15 +134,18 @@ def resume(
         A name of `protected_now` stands for nothing that runs.
     """
     start = {job.name: dict(enumerate(job.instances)) for job in at_start}
-    ways = _ways(moves, stops, start)
-    start = {job: start[job] for job in ways}
     now = {job.name: job.instances for job in snapshot.jobs}
-    recognised = {job: recognise(instances, now.get(job, ())) for job, instances in start.items()}
-    progress = Progress(
-        group for job in start for group in _groups(recognised[job], now.get(job, ()), ways.get(job, {}))
-    )
-    found = _look(start, now, recognised, ways, progress)
-    numbers = _numbers(start, now, found.positions)
+    jobs = [
+        _Job(job, start[job], now.get(job, ()), ways, recognise(start[job], now.get(job, ())))
+        for job, ways in _ways(moves, stops, start).items()
+    ]
+    progress = Progress(group for job in jobs for group in job.groups())
+    found = _Sight()
+    numbers: dict[Key, int] = {}
+    for job in jobs:
+        positions = job.positions(progress)
+        found.look(job, positions, progress)
+        numbers |= job.numbers(positions)
     spared = protect(snapshot, protected, strict=False, numbers=numbers)
     occupancy = Occupancy(protect(spared, protected_now, numbers=numbers), numbers)
     for stop in found.stopped:
@@ -307,9 +187,48 @@ def _ways(
     return dict(ways)
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A job of the plan: its instances at the start and what the plan does to them, by number; those of now."""
+
+    name: str
+    start: Mapping[int, RunningInstance]
+    now: Sequence[RunningInstance]
+    ways: Mapping[int, Way]
+    recognised: Recognised
+
+    def groups(self) -> Iterator[Group]:
+        """Yield what is known of the places of those that move: of each that is certain, of others together."""
+        known = self.recognised
+        for number, way in self.ways.items():
+            if number in known.certain:
+                yield Group({way.home: 1}, (way,), {self.now[known.certain[number]].node: 1})
+            elif number in known.absent:
+                yield Group({way.home: 1}, (way,), {})
+        for alike in known.alike:
+            moving = tuple(self.ways[number] for number in alike.homes if number in self.ways)
+            seen = {node: len(positions) for node, positions in alike.nodes.items()}
+            yield Group(Counter(alike.homes.values()), moving, seen)
+
+    def positions(self, progress: Progress) -> dict[int, int]:
+        """Return the position now of every instance of the start that runs, by number."""
+        found = dict(self.recognised.certain)
+        for alike in self.recognised.alike:
+            found |= least_lost(alike, self.ways, progress.price)
+        return found
+
+    def numbers(self, positions: Mapping[int, int]) -> dict[Key, int]:
+        """Return the number of every instance that runs now: new ones count on behind the others."""
+        numbers = {position: number for number, position in positions.items()}
+        taken = frozenset(numbers)
+        new = (position for position in range(len(self.now)) if position not in taken)
+        numbers |= zip(new, count(len(self.start)), strict=False)
+        return {(self.name, position): number for position, number in numbers.items()}
+
+
 @dataclass(slots=True)
 class _Sight:
-    """What is seen of a plan: `positions` are those of the instances in their jobs now."""
+    """What is seen of a plan."""
 
     done: list[Move] = field(default_factory=list["Move"])
     gone: list[Move] = field(default_factory=list["Move"])
@@ -317,75 +236,32 @@ class _Sight:
     stops: list[Stop] = field(default_factory=list["Stop"])
     stopped: list[Stop] = field(default_factory=list["Stop"])
     missing: list[Missing] = field(default_factory=list["Missing"])
-    positions: dict[Key, int] = field(default_factory=dict["Key", int])
 
-    def add(self, way: Way, happened: int, name: str | None) -> None:
+    def look(self, job: _Job, positions: Mapping[int, int], progress: Progress) -> None:
+        """Add what is seen of a job, whose instances have these positions now."""
+        for number, instance in job.start.items():
+            way = job.ways.get(number)
+            if number in positions:
+                if way is not None:
+                    one = job.now[positions[number]]
+                    # Where the plan never puts it, somebody else has: then no move of it can be made.
+                    self._add(way, way.happened(one.node, progress.price) or 0, one.name)
+            elif way is not None and way.stops:
+                happened = way.happened(None, progress.price) or 0
+                self._add(way, happened, instance.name)
+                stops = [stop for stop in way.events[:happened] if isinstance(stop, Stop)]
+                self.stopped += [replace(stop, name=instance.name) for stop in stops[-1:]]
+            else:
+                self.missing.append(Missing(job.name, number, instance.gpus, instance.node, instance.name))
+                self.gone += [event for event in (way.events if way else ()) if isinstance(event, Move)]
+
+    def _add(self, way: Way, happened: int, name: str | None) -> None:
         """Add an instance that runs or is stopped, under the name that it has now."""
         for i, event in enumerate(way.events):
             if isinstance(event, Move):
                 (self.done if i < happened else self.remaining).append(replace(event, name=name))
             elif i >= happened:
                 self.stops.append(replace(event, name=name))
-
-
-def _groups(recognised: Recognised, here: Sequence[RunningInstance], ways: Mapping[int, Way]) -> Iterator[Group]:
-    """Yield what is known of the places of a job's instances that move: of each that is certain, of others together."""
-    for number, way in ways.items():
-        if number in recognised.certain:
-            yield Group({way.home: 1}, (way,), {here[recognised.certain[number]].node: 1})
-        elif number in recognised.absent:
-            yield Group({way.home: 1}, (way,), {})
-    for alike in recognised.alike:
-        moving = tuple(ways[number] for number in alike.homes if number in ways)
-        seen = {node: len(positions) for node, positions in alike.nodes.items()}
-        yield Group(Counter(alike.homes.values()), moving, seen)
-
-
-def _look(
-    start: Mapping[str, Mapping[int, RunningInstance]],
-    now: Mapping[str, Sequence[RunningInstance]],
-    recognised: Mapping[str, Recognised],
-    ways: Mapping[str, Mapping[int, Way]],
-    progress: Progress,
-) -> _Sight:
-    """Return what is seen of the plan; `start` and `ways` are by job and number."""
-    sight = _Sight()
-    for job, instances in start.items():
-        own, here = ways.get(job, {}), now.get(job, ())
-        found = dict(recognised[job].certain)
-        for alike in recognised[job].alike:
-            found |= least_lost(alike, own, progress.price)
-        sight.positions |= {(job, number): position for number, position in found.items()}
-        for number, instance in instances.items():
-            way = own.get(number)
-            if number in found:
-                if way is not None:
-                    one = here[found[number]]
-                    # Where the plan never puts it, somebody else has: then no move of it can be made.
-                    sight.add(way, way.happened(one.node, progress.price) or 0, one.name)
-            elif way is not None and way.stops:
-                happened = way.happened(None, progress.price) or 0
-                sight.add(way, happened, instance.name)
-                sight.stopped += [
-                    replace(stop, name=instance.name) for stop in way.events[:happened] if isinstance(stop, Stop)
-                ][-1:]
-            else:
-                sight.missing.append(Missing(job, number, instance.gpus, instance.node, instance.name))
-                sight.gone += [event for event in (way.events if way else ()) if isinstance(event, Move)]
-    return sight
-
-
-def _numbers(
-    start: Mapping[str, Mapping[int, RunningInstance]],
-    now: Mapping[str, Sequence[RunningInstance]],
-    positions: Mapping[Key, int],
-) -> dict[Key, int]:
-    """Return the number of every instance that runs now, by job and position: new ones count on behind the others."""
-    numbers = {(job, position): number for (job, number), position in positions.items()}
-    for job, instances in start.items():
-        new = [position for position in range(len(now.get(job, ()))) if (job, position) not in numbers]
-        numbers |= {(job, position): number for number, position in enumerate(new, 1 + max(instances, default=-1))}
-    return numbers
 
 
 def _after(snapshot: Snapshot, occupancy: Occupancy, numbers: Mapping[Key, int], stopped: Iterable[Stop]) -> Snapshot:

@@ -14,11 +14,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from oracle.admission.question import Question
-from oracle.moves.identity import at_start, start_to_json
 from oracle.moves.move import Move, MoveError, MoveMode, MoveOrder, Stop
 from oracle.moves.replay import replay
+from oracle.moves.stored import at_start, read_moves, start_to_json
 from oracle.optimum.node_classes import contents_after
-from oracle.planning.resumption import read_moves
 from oracle.verification.checks import NO_SNAPSHOT, Check, ResultError
 from oracle.words import count
 

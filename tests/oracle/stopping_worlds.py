@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from oracle.moves.identity import at_start, start_to_json
 from oracle.moves.move import Move, with_names
 from oracle.moves.ordering import order_moves
-from oracle.planning.resumption import read_plan, resume
+from oracle.moves.stored import at_start, read_plan, start_to_json
+from oracle.planning.resumption import resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle.snapshots.kubernetes_objects import PRODUCT, node, pod, read
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from oracle.moves.move import Stop
-    from oracle.planning.resumption import Resumption, StoredPlan
+    from oracle.moves.stored import StoredPlan
+    from oracle.planning.resumption import Resumption
 
 T = TypeVar("T")
 

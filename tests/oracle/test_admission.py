@@ -15,8 +15,8 @@ from oracle.admission.blockers import BlockerKind
 from oracle.admission.jobs import admit
 from oracle.admission.queues import admit_queue
 from oracle.moves.move import MoveMode
+from oracle.moves.stored import read_moves
 from oracle.optimum.certificate import Status
-from oracle.planning.resumption import read_moves
 from oracle.snapshots.document import Document
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from oracle.snapshots.native import read_native

@@ -18,7 +18,8 @@ from oracle.moves.move import Move, MoveError, Stop, protect
 from oracle.moves.ordering import NoOrderError, order_interchangeably, order_moves
 from oracle.moves.rematching import rematched
 from oracle.moves.replay import replay
-from oracle.planning.resumption import read_moves, resume
+from oracle.moves.stored import read_moves
+from oracle.planning.resumption import resume
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from tests.oracle import brute_moves
 

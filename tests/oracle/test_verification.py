@@ -22,10 +22,10 @@ from oracle.admission.queues import admit_queue
 from oracle.measurement.domains import measure_domains
 from oracle.measurement.measure import measure
 from oracle.moves.move import MoveMode
+from oracle.moves.stored import read_moves
 from oracle.optimum.exact import InfeasibleError
 from oracle.optimum.solver import Deadline
 from oracle.planning.planner import plan
-from oracle.planning.resumption import read_moves
 from oracle.snapshots.loader import load_snapshot
 from oracle.snapshots.model import PendingJob
 from oracle.verification import ResultError, verify
