@@ -6,7 +6,7 @@ moves are put in an order that has been replayed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move, MoveMode, MoveOrder, protect, with_names
@@ -22,14 +22,13 @@ from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Asked, Plan, PoolEvidence
-from oracle.planning.whose import CountingBound, WhoseSearch, named
+from oracle.planning.whose import Choice, CountingBound, WhoseSearch, named
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from oracle.optimum.pools import SplitPlan
-    from oracle.planning.whose import Choice
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
@@ -110,18 +109,6 @@ def _say_nothing(_: str) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """Moves of the part that is planned, with what is known about all others."""
-
-    order: MoveOrder
-    evidence: tuple[PoolEvidence, ...]
-    partial_lower_bound: int
-    moves_lower_bound: int
-    jobs_lower_bound: int
-    weight_lower_bound: int
-
-
 class _Planner:
     def __init__(self, whole: Snapshot, asked: Asked, deadline: Deadline, tell: Callable[[str], None]) -> None:
         self._whole = whole
@@ -149,23 +136,8 @@ class _Planner:
             order = order_interchangeably(self._snapshot, choice.moves, max_per_job_at_once=limit)
         except NoOrderError:
             return self._one_at_a_time(search, partial_bound)
-        claims = self._claims(choice.partial_nodes, choice.migrations_lower_bound, partial_bound)
-        further = search.pools.arguments(claims, beside=choice.plans)
-        evidence = tuple(
-            PoolEvidence(pool=pool, inherent=inherent, migrations=one, further=more)
-            for pool, inherent, one, more in zip(
-                search.names, search.pools.inherent, choice.plans, further, strict=True
-            )
-        )
-        found = _Found(
-            order=order,
-            evidence=evidence,
-            partial_lower_bound=partial_bound,
-            moves_lower_bound=choice.migrations_lower_bound,
-            jobs_lower_bound=choice.jobs_lower_bound,
-            weight_lower_bound=choice.weight_lower_bound,
-        )
-        return self._plan(MoveMode.CHECKPOINT, found)
+        known = replace(choice, partial_lower_bound=partial_bound)
+        return self._plan(MoveMode.CHECKPOINT, order, search.pools, known)
 
     def _claims(self, partial_nodes: int, moves_bound: int, partial_bound: int) -> list[tuple[int, int]]:
         """Return what is to be proved: pairs of a limit on the partial nodes and the moves that it takes at least."""
@@ -263,8 +235,10 @@ class _Planner:
             )
         order = MoveOrder(moves=in_steps(moves, Occupancy(self._snapshot).free, self._asked.max_per_job_at_once))
         if every is not None and self._asked.max_jobs_disturbed is None:
-            return self._plan(MoveMode.LIVE, self._proved_live(search, order, left, left, len(moves)))
-        return self._plan(MoveMode.LIVE, self._proved_live(search, order, left, min(left, max(bound, asked or 0)), 0))
+            known = self._known_of_live(search, order, left, left, len(moves))
+        else:
+            known = self._known_of_live(search, order, left, min(left, max(bound, asked or 0)), 0)
+        return self._plan(MoveMode.LIVE, order, search, known)
 
     def _every_live_plan(self) -> dict[int, tuple[Move, ...]] | None:
         """Return the shortest live sequence to each number of partial nodes that one leads to; None if too many do."""
@@ -297,30 +271,26 @@ class _Planner:
                 break
         return found
 
-    def _proved_live(self, search: PoolsSearch, order: MoveOrder, left: int, bound: int, moves: int) -> _Found:
+    def _known_of_live(self, search: PoolsSearch, order: MoveOrder, left: int, bound: int, moves: int) -> Choice:
         """Return live moves with what is known about all others.
 
         What bounds plans that may stop instances bounds these too; by trying, at least `moves` are known to be needed.
         """
         after = replay(self._snapshot, order.moves).contents
-        certificates = [
-            (inherent, search.settled(p, sum(0 < node.used < node.capacity for node in nodes)))
-            for p, (inherent, nodes) in enumerate(zip(search.inherent, after.values(), strict=True))
-        ]
-        moves_bound = max(moves, min(search.cheapest(max(left, search.fewest)).lower_bound, len(order.moves)))
-        claims = self._claims(left, moves_bound, bound)
-        further = search.arguments(claims, beside=[migrations for _, migrations in certificates])
+        plans = tuple(
+            search.settled(p, sum(0 < node.used < node.capacity for node in nodes))
+            for p, nodes in enumerate(after.values())
+        )
         # So many instances change their node in every plan that leaves each pool as few partial nodes, live or not.
-        leaving = sum(migrations.lower_bound for _, migrations in certificates)
+        leaving = sum(one.lower_bound for one in plans)
         counting = CountingBound(self._snapshot, self._asked.weights)
-        return _Found(
-            order=order,
-            evidence=tuple(
-                PoolEvidence(pool=pool, inherent=inherent, migrations=migrations, further=more)
-                for pool, (inherent, migrations), more in zip(self._contents, certificates, further, strict=True)
-            ),
+        return Choice(
+            moves=order.moves,
+            plans=plans,
             partial_lower_bound=bound,
-            moves_lower_bound=moves_bound,
+            migrations_lower_bound=max(
+                moves, min(search.cheapest(max(left, search.fewest)).lower_bound, len(order.moves))
+            ),
             jobs_lower_bound=counting.jobs(leaving),
             weight_lower_bound=counting.weight(leaving),
         )
@@ -333,14 +303,17 @@ class _Planner:
     def _weight(self, job: str) -> int:
         return self._asked.weights.get(job, 1)
 
-    def _plan(self, mode: MoveMode, found: _Found) -> Plan:
-        order, limit = found.order, self._asked.max_per_job_at_once
+    def _plan(self, mode: MoveMode, order: MoveOrder, search: PoolsSearch, known: Choice) -> Plan:
+        """Return the plan of these moves, with what is known about all others."""
+        limit = self._asked.max_per_job_at_once
         before = _partial_and_empty(self._snapshot)
         after = _partial_and_empty(replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit))
         moves = with_names(self._whole, self._part.moves(order.moves))
         stops = with_names(self._whole, self._part.stops(order.stops))
         if self._asked.pool is not None:
             replay(self._whole, moves, stops, max_per_job_at_once=limit)
+        claims = self._claims(after[0], known.migrations_lower_bound, known.partial_lower_bound)
+        further = search.arguments(claims, beside=known.plans)
         jobs = {move.job for move in moves}
         disturbance = sum(map(self._weight, jobs))
         return Plan(
@@ -353,13 +326,18 @@ class _Planner:
             partial_nodes_after=after[0],
             empty_nodes_before=before[1],
             empty_nodes_after=after[1],
-            partial_nodes_lower_bound=found.partial_lower_bound,
-            migrations_lower_bound=min(found.moves_lower_bound, len(moves)),
-            jobs_disturbed_lower_bound=min(found.jobs_lower_bound, len(jobs)),
+            partial_nodes_lower_bound=known.partial_lower_bound,
+            migrations_lower_bound=min(known.migrations_lower_bound, len(moves)),
+            jobs_disturbed_lower_bound=min(known.jobs_lower_bound, len(jobs)),
             disturbance=disturbance,
-            disturbance_lower_bound=min(found.weight_lower_bound, disturbance),
+            disturbance_lower_bound=min(known.weight_lower_bound, disturbance),
             interrupted=interruption.is_requested(),
-            evidence=found.evidence,
+            evidence=tuple(
+                PoolEvidence(pool=pool, inherent=inherent, migrations=migrations, further=more)
+                for pool, inherent, migrations, more in zip(
+                    self._contents, search.inherent, known.plans, further, strict=True
+                )
+            ),
         )
 
 

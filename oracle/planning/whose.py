@@ -53,7 +53,8 @@ class Choice:
     moves
         The instances that change their node, in no order in time.
     plans
-        The same at pattern level, one a pool, with bounds on the migrations.
+        The same at pattern level, one a pool, with bounds on the migrations; of live moves, which may park instances,
+        plans that leave each pool as few partial nodes.
     partial_lower_bound, migrations_lower_bound
         Partial nodes at least; migrations of every choice with so few partial nodes, at least.
     jobs_lower_bound, weight_lower_bound
@@ -93,8 +94,8 @@ class WhoseSearch:
 
     Attributes
     ----------
-    names, pools
-        The pools, and what is known about their plans.
+    pools
+        What is known about the plans of the pools.
 
     Raises
     ------
@@ -106,7 +107,6 @@ class WhoseSearch:
         self._snapshot = snapshot
         self._weights = weights
         self._deadline = deadline
-        self.names = tuple(snapshot.contents)
         self._placed = [constrained_problem(contents) for contents in snapshot.contents.values()]
         self.pools = PoolsSearch(self._placed, deadline)
         self._counting = CountingBound(snapshot, weights)
@@ -262,7 +262,7 @@ class WhoseSearch:
             own = changes({(index[one.kind.node_class], one.kind.holds, one.after): n for one, n in counted.items()})
             partial_nodes, migrations = check_changes(placed.problem, placed.current, own)
             bounds = self.pools.certificate(p, partial_nodes) if known is None else known[p]
-            status = Status.OPTIMAL if migrations == bounds.lower_bound else Status.UNKNOWN
+            status = Status.of(bounds.lower_bound, migrations)
             found.append(
                 replace(bounds, changes=own, partial_nodes=partial_nodes, migrations=migrations, status=status)
             )
