@@ -117,7 +117,11 @@ def stack(parts: int, *, even: bool) -> Stack:
             [[bars(f"η = {k}: AFR, %", names=NAMES[:4])] * 4 for k in range(9)], id="grid", marks=pytest.mark.slow
         ),
         pytest.param([[lines(0.0)] * 3], id="lines that meet", marks=pytest.mark.slow),
-        pytest.param([[lines(0.0, 1.0)], [lines(1.0)], [lines(0.1, 0.2, 0.7)]], id="lines one under another"),
+        pytest.param(
+            [[lines(0.0, 1.0)], [lines(1.0)], [lines(0.1, 0.2, 0.7)]],
+            id="lines one under another",
+            marks=pytest.mark.slow,
+        ),
         pytest.param([[lines(3.0, ticks=40)] * 3], id="many ticks", marks=pytest.mark.slow),
         pytest.param([[lines(*range(20))], [bars("A"), lines(0.0, names=NAMES[:3])]], id="mixed"),
         pytest.param(
