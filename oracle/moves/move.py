@@ -89,7 +89,7 @@ class Move:
             "step": self.step,
             "job": self.job,
             "instance": self.instance,
-            **_name_json(self.name),
+            **name_json(self.name),
             "gpus": self.gpus,
             "from": self.source,
             "to": self.destination,
@@ -129,7 +129,7 @@ class Stop:
         return {
             "job": self.job,
             "instance": self.instance,
-            **_name_json(self.name),
+            **name_json(self.name),
             "gpus": self.gpus,
             "from": self.node,
             "before_step": self.before_step,
@@ -187,7 +187,8 @@ def called(job: str, instance: int, name: str | None) -> str:
     return f"{job}[{instance}]" + (f" ({name})" if name else "")
 
 
-def _name_json(name: str | None) -> dict[str, object]:
+def name_json(name: str | None) -> dict[str, object]:
+    """Return the name of an instance as it stands in JSON: nothing where it has none."""
     return {} if name is None else {"name": name}
 
 

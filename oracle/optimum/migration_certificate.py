@@ -51,6 +51,12 @@ def changes(nodes: Mapping[tuple[int, Pattern, Pattern], int]) -> Changes:
     return tuple(ChangedNodes(*key, nodes[key]) for key in sorted(nodes) if nodes[key] and key[1] != key[2])
 
 
+def by_class(problem: PackingProblem, counted: Mapping[Change, int]) -> Changes:
+    """Return the changes of a pool's nodes, counted by kind of node; `MigrationCertificate.by_kind` is the way back."""
+    index = {kind: c for c, kind in enumerate(problem.classes)}
+    return changes({(index[one.kind.node_class], one.kind.holds, one.after): n for one, n in counted.items()})
+
+
 def packing_after(present: Packing, changed: Changes) -> Packing:
     """Return what every node holds after the changes.
 

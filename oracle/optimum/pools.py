@@ -62,7 +62,7 @@ class SplitPlan:
     @property
     def status(self) -> Status:
         """OPTIMAL if the bounds meet."""
-        return Status.OPTIMAL if self.migrations == self.lower_bound else Status.UNKNOWN
+        return Status.of(self.lower_bound, self.migrations)
 
 
 class PoolsSearch:

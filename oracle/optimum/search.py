@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from oracle.optimum.evidence import CertificateError
-from oracle.optimum.migration_certificate import Changes, changes, check_changes, packing_after
+from oracle.optimum.migration_certificate import Changes, by_class, changes, check_changes, packing_after
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.proving import Prover
@@ -116,11 +116,7 @@ class PoolSearch:
         SolverError
             It is none.
         """
-        index = {kind: c for c, kind in enumerate(self._placed.problem.classes)}
-        counted = self.model.decode(answer.values)[0]
-        return self._checked(
-            changes({(index[one.kind.node_class], one.kind.holds, one.after): n for one, n in counted.items()})
-        )
+        return self._checked(by_class(self._placed.problem, self.model.decode(answer.values)[0]))
 
     def packing(self, arrangement: Arrangement) -> Packing:
         """Return what every node holds in an arrangement."""

@@ -77,6 +77,11 @@ class Deadline:
         """Whether there is time left."""
         return self.seconds_left != 0.0
 
+    def half(self) -> Deadline:
+        """Return a deadline halfway from now, which leaves time for what comes after."""
+        seconds = self.seconds_left
+        return Deadline(None if seconds is None else seconds / 2)
+
 
 _NEVER = Deadline()
 

@@ -185,7 +185,7 @@ class _Planner:
     def _one_at_a_time(self, search: WhoseSearch, partial_bound: int) -> Plan:
         """Return the plan of moves into free space: they can be made one at a time, so they keep to any limit."""
         asked = self._asked.max_partial_nodes
-        found = self._into_free_space()
+        found = self._into_free_space(search.pools)
         left = found.partial_nodes_after
         if asked is not None and left > asked:
             raise UndecidedError(
@@ -203,10 +203,8 @@ class _Planner:
     def live(self) -> Plan:
         """Return the plan if every move goes into free space."""
         # The best plan of all is the best live one if nothing has to stop for it.
-        seconds = self._deadline.seconds_left
-        half = Deadline(None if seconds is None else seconds / 2)
         try:
-            found = _Planner(self._whole, self._asked, half, self._tell).checkpoint()
+            found = _Planner(self._whole, self._asked, self._deadline.half(), self._tell).checkpoint()
         except UndecidedError:
             return self._into_free_space()
         if found.live and found.status is Status.OPTIMAL:
@@ -216,10 +214,11 @@ class _Planner:
             return replace(found, mode=MoveMode.LIVE, partial_nodes_lower_bound=bound)
         return self._into_free_space()
 
-    def _into_free_space(self) -> Plan:
+    def _into_free_space(self, search: PoolsSearch | None = None) -> Plan:
         """Return the plan of moves into free space: of all that there are in small pools, else of some."""
         self._tell("moves into free space")
-        search = PoolsSearch([constrained_problem(nodes) for nodes in self._contents.values()], self._deadline)
+        if search is None:
+            search = PoolsSearch([constrained_problem(nodes) for nodes in self._contents.values()], self._deadline)
         split, bound = self._split(search)
         every = self._every_live_plan() if self._deadline.is_open() else None
         plans = self._some_live_plans(search, split) if every is None else every
@@ -264,7 +263,7 @@ class _Planner:
             relocated = named(self._snapshot, [one.by_kind() for one in cheapest.plans], self._asked.weights)
             moves = live_sequence(self._snapshot, relocated)
             made = live_start(self._snapshot, relocated) if moves is None else moves
-            left, _ = _partial_and_empty(replay(self._snapshot, in_steps(made, Occupancy(self._snapshot).free)))
+            left, _ = replay(self._snapshot, in_steps(made, Occupancy(self._snapshot).free)).partial_and_empty()
             if left not in found or len(made) < len(found[left]):
                 found[left] = made
             if (moves is not None and self._keeps_limits(moves)) or not self._deadline.is_open():
@@ -306,8 +305,8 @@ class _Planner:
     def _plan(self, mode: MoveMode, order: MoveOrder, search: PoolsSearch, known: Choice) -> Plan:
         """Return the plan of these moves, with what is known about all others."""
         limit = self._asked.max_per_job_at_once
-        before = _partial_and_empty(self._snapshot)
-        after = _partial_and_empty(replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit))
+        before = self._snapshot.partial_and_empty()
+        after = replay(self._snapshot, order.moves, order.stops, max_per_job_at_once=limit).partial_and_empty()
         moves = with_names(self._whole, self._part.moves(order.moves))
         stops = with_names(self._whole, self._part.stops(order.stops))
         if self._asked.pool is not None:
@@ -339,12 +338,6 @@ class _Planner:
                 )
             ),
         )
-
-
-def _partial_and_empty(snapshot: Snapshot) -> tuple[int, int]:
-    used = snapshot.used_gpus()
-    partial = sum(0 < used[node.name] < node.gpus for node in snapshot.nodes)
-    return partial, sum(used[node.name] == 0 < node.gpus for node in snapshot.nodes)
 
 
 def _rising(first: int, last: int) -> Iterator[int]:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from oracle.moves.identity import Group, Progress, least_lost, recognise, way_of
-from oracle.moves.move import Move, MoveError, Stop, called, protect
+from oracle.moves.move import Move, MoveError, Stop, called, name_json, protect
 from oracle.moves.replay import Occupancy, by_steps, placed
 from oracle.snapshots.model import RunningJob
 
@@ -50,8 +50,13 @@ class Missing:
 
     def to_json(self) -> dict[str, object]:
         """Return the instance as data for JSON."""
-        name = {} if self.name is None else {"name": self.name}
-        return {"job": self.job, "instance": self.instance, **name, "gpus": self.gpus, "from": self.node}
+        return {
+            "job": self.job,
+            "instance": self.instance,
+            **name_json(self.name),
+            "gpus": self.gpus,
+            "from": self.node,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,8 @@ class Resumption:
 
     def partial_nodes(self, pool: str | None = None) -> tuple[int, int | None]:
         """Return the partial nodes, of one pool or of all, now and after the rest; None if that cannot be made."""
-        return _partial(self.now, pool), None if self.after is None else _partial(self.after, pool)
+        after = None if self.after is None else self.after.partial_and_empty(pool)[0]
+        return self.now.partial_and_empty(pool)[0], after
 
 
 def resume(
@@ -287,8 +293,3 @@ def _play(occupancy: Occupancy, moves: Sequence[Move], stops: Sequence[Stop], li
             first = step_moves[0].step if step_moves else step_stops[0].before_step
             return StepFailure(first, str(error))
     return None
-
-
-def _partial(snapshot: Snapshot, pool: str | None) -> int:
-    used = snapshot.used_gpus()
-    return sum(0 < used[node.name] < node.gpus for node in snapshot.nodes if pool in {None, node.pool})

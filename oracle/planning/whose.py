@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.certificate import Status
-from oracle.optimum.migration_certificate import changes, check_changes
+from oracle.optimum.migration_certificate import by_class, check_changes
 from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline, Row
@@ -161,11 +161,11 @@ class WhoseSearch:
             return None
         within = [Row(None, most_jobs, model.disturbed), Row(None, most_migrations, model.moves)]
         reached = Row(min(goal, self.pools.present), None, model.partial)
-        fewest = model.solve(model.partial, [*within, reached], self._half(), max_nodes=_MANY_NODES)
+        fewest = model.solve(model.partial, [*within, reached], self._deadline.half(), max_nodes=_MANY_NODES)
         if fewest is None:
             return None
         within.append(Row(None, max(fewest.value, goal), model.partial))
-        shortest = model.solve(model.moves, within, self._half())
+        shortest = model.solve(model.moves, within, self._deadline.half())
         found = fewest if shortest is None else shortest
         choice = self._carried_out(found.moves, found.changes, goal)
         if shortest is not None:
@@ -201,11 +201,6 @@ class WhoseSearch:
     def _is_too_large(self, model: WhoseModel) -> bool:
         at_leisure = self._deadline.seconds_left is None
         return model.size > (min(MAX_COLUMNS, _MAX_COLUMNS_AT_LEISURE) if at_leisure else MAX_COLUMNS)
-
-    def _half(self) -> Deadline:
-        """Return a deadline that leaves time for what comes after."""
-        left = self._deadline.seconds_left
-        return Deadline(None if left is None else left / 2)
 
     def _lightest(
         self,
@@ -258,8 +253,7 @@ class WhoseSearch:
         """Return changes with the bounds of these plans, or of the best with as few partial nodes."""
         found: list[MigrationCertificate] = []
         for p, (placed, counted) in enumerate(zip(self._placed, changed, strict=True)):
-            index = {kind: c for c, kind in enumerate(placed.problem.classes)}
-            own = changes({(index[one.kind.node_class], one.kind.holds, one.after): n for one, n in counted.items()})
+            own = by_class(placed.problem, counted)
             partial_nodes, migrations = check_changes(placed.problem, placed.current, own)
             bounds = self.pools.certificate(p, partial_nodes) if known is None else known[p]
             status = Status.of(bounds.lower_bound, migrations)

@@ -292,6 +292,12 @@ class Snapshot:
                 used[instance.node] += instance.gpus
         return used
 
+    def partial_and_empty(self, pool: str | None = None) -> tuple[int, int]:
+        """Return how many nodes are partial, and how many offer GPUs and have none in use: of one pool, or of all."""
+        used = self.used_gpus()
+        nodes = [(used[node.name], node.gpus) for node in self.nodes if pool in {None, node.pool}]
+        return sum(0 < held < gpus for held, gpus in nodes), sum(held == 0 < gpus for held, gpus in nodes)
+
 
 def check_pool(pool: str | None, snapshot: Snapshot) -> None:
     """Check that a node of the snapshot is in this pool; None is no pool, and stands for all.

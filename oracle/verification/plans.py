@@ -105,18 +105,9 @@ def _played(plan: PlanFile, snapshot: Snapshot) -> Check:
     counted = {
         f"{what}_nodes_{when}": nodes
         for when, then in (("before", snapshot), ("after", after))
-        for what, nodes in _partial_and_empty(then, told.pool).items()
+        for what, nodes in zip(("partial", "empty"), then.partial_and_empty(told.pool), strict=True)
     }
     return compared(claim, {name: getattr(told, name) for name in counted}, counted)
-
-
-def _partial_and_empty(snapshot: Snapshot, pool: str | None) -> dict[str, int]:
-    used = snapshot.used_gpus()
-    nodes = [(used[node.name], node.gpus) for node in snapshot.nodes if pool in {None, node.pool}]
-    return {
-        "partial": sum(0 < held < gpus for held, gpus in nodes),
-        "empty": sum(held == 0 < gpus for held, gpus in nodes),
-    }
 
 
 def _proofs(plan: PlanFile) -> Iterator[Check]:
