@@ -20,8 +20,9 @@ quick: $(VENV)/.dev  ## format, lint, and the tests that are quick, in under two
 	$(BIN)/ruff check .
 	COMPASS_HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n auto -m "not slow and not long"
 
-test: $(VENV)/.dev  ## set up, then run the tests
-	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term:skip-covered
+# To count what is covered doubles the time of the tests.
+test: $(VENV)/.dev  ## set up, then run the tests (COVERAGE=1: and see that they cover enough)
+	$(BIN)/python -m pytest -n auto -m "not slow" $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 test-background: $(VENV)/.dev  ## the tests that use signals, with SIGINT ignored as under nohup and in scripts
 	trap '' INT; $(BIN)/python -m pytest -m signals

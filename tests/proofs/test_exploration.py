@@ -149,14 +149,8 @@ class TestFullNodes:
         assert len(results) == 1
 
     @pytest.mark.long
-    @pytest.mark.parametrize(
-        ("variant", "nodes"),
-        [
-            pytest.param(variant, nodes, marks=[] if (variant, nodes) == (Variant.COMPASS, 2) else pytest.mark.slow)
-            for variant in REPAIRED
-            for nodes in (2, 3)
-        ],
-    )
+    @pytest.mark.parametrize("variant", REPAIRED)
+    @pytest.mark.parametrize("nodes", [2, pytest.param(3, marks=pytest.mark.slow)])
     def test_every_order_reaches_the_same(self, monkeypatch: pytest.MonkeyPatch, variant: Variant, nodes: int) -> None:
         space = Space(variant=variant, nodes=nodes)
         once = explore(space)
@@ -294,7 +288,7 @@ class TestTwoProcesses:
 
 
 class TestTheRecord:
-    @pytest.mark.parametrize("variant", [Variant.COMPASS, pytest.param(Variant.EXACT, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("variant", REPAIRED)
     def test_one_and_two_nodes_have_the_recorded_states_and_keep_every_law(self, variant: Variant) -> None:
         for space in spaces(variant, Effort.QUICK)[:2]:
             found = explore(space)

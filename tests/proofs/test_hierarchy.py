@@ -173,7 +173,6 @@ def test_no_exchange_is_owed_after_an_event(size: int, data: st.DataObject) -> N
 
 
 class TestClaims:
-    @pytest.mark.slow  # the record of the register is held against them in every run
     def test_are_proved(self) -> None:
         for settle in (d1, d2):
             found = settle(Effort.QUICK)

@@ -38,7 +38,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert plot("all", "trace.csv", *OPTIONS, "--out", "out") == 0
     printed = capsys.readouterr()
@@ -55,7 +55,6 @@ def test_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert len(table(tmp_path / "out" / f"{name}.csv")) > 0
 
 
-@pytest.mark.slow
 def test_the_smallest_trace(tmp_path: Path) -> None:
     """One job: nothing waits, nothing moves, nothing is fragmented."""
     (tmp_path / "one.csv").write_text(as_csv(JOBS[:1]))

@@ -177,7 +177,6 @@ def test_who_is_best() -> None:
     assert best({"c": group["c"]}, "afr", highest=False) == []
 
 
-@pytest.mark.slow
 def test_migration_cost() -> None:
     table = tables(migration_cost(lab()))["migration-cost"]
     movers = [name for name in SCHEDULERS if replayed(WHOLE, 0.6, name).migrations]

@@ -110,19 +110,11 @@ def stack(parts: int, *, even: bool) -> Stack:
     "rows",
     [
         pytest.param([[bars("jobs in all"), bars("fragmentation-blocked, h", shared=False)]], id="two"),
-        pytest.param(
-            [[bars(f"fragmentation-blocked jobs of kind {k}") for k in range(7)]], id="seven", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            [[bars(f"η = {k}: AFR, %", names=NAMES[:4])] * 4 for k in range(9)], id="grid", marks=pytest.mark.slow
-        ),
-        pytest.param([[lines(0.0)] * 3], id="lines that meet", marks=pytest.mark.slow),
-        pytest.param(
-            [[lines(0.0, 1.0)], [lines(1.0)], [lines(0.1, 0.2, 0.7)]],
-            id="lines one under another",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param([[lines(3.0, ticks=40)] * 3], id="many ticks", marks=pytest.mark.slow),
+        pytest.param([[bars(f"fragmentation-blocked jobs of kind {k}") for k in range(7)]], id="seven"),
+        pytest.param([[bars(f"η = {k}: AFR, %", names=NAMES[:4])] * 4 for k in range(9)], id="grid"),
+        pytest.param([[lines(0.0)] * 3], id="lines that meet"),
+        pytest.param([[lines(0.0, 1.0)], [lines(1.0)], [lines(0.1, 0.2, 0.7)]], id="lines one under another"),
+        pytest.param([[lines(3.0, ticks=40)] * 3], id="many ticks"),
         pytest.param([[lines(*range(20))], [bars("A"), lines(0.0, names=NAMES[:3])]], id="mixed"),
         pytest.param(
             [[Lines(title="one line", x_label="day", lines=[Line(name=n, xs=[0, 1], ys=[1, 2]) for n in NAMES])]]
@@ -135,7 +127,7 @@ def stack(parts: int, *, even: bool) -> Stack:
         pytest.param([[stack(5, even=True)], [bars(f"AFR on day {k}, %") for k in range(4)]], id="stack and bars"),
     ],
 )
-@pytest.mark.parametrize("title", [pytest.param("Short", marks=pytest.mark.slow), LONG])
+@pytest.mark.parametrize("title", ["Short", LONG])
 def test_no_text_upon_another_or_beyond_an_edge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[list[Panel]], title: str
 ) -> None:
