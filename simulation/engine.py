@@ -70,7 +70,7 @@ class Replay:
     records
         The completed jobs in order of completion.
     refused
-        The jobs larger than the cluster.
+        The jobs that not even the idle cluster has room for.
     series
         Samples in order of time, where they were asked for.
     """

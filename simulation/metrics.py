@@ -191,8 +191,9 @@ class ReplayResult:
     scheduler, nodes, jobs
         Name of the scheduler, N, and jobs that were queued.
     completed_jobs, refused_jobs, unstarted_jobs
-        Jobs that ran to their end; jobs larger than the cluster, refused up front; jobs that never started because
-        the scheduler had no place for them although nothing else was to come (possible under PRINTED only).
+        Jobs that ran to their end; jobs that not even the idle cluster has room for, refused up front; jobs that never
+        started because the scheduler had no place for them although nothing else was to come (possible under PRINTED
+        only).
     events
         Arrivals and departures carried out.
     span_s, submission_span_s

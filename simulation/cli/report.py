@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.tables import Column, Screen, draw
 from oracle.safe_text import printable
+from oracle.words import count
 from simulation.demand import nodes_by_share
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def _cluster(comparison: Comparison) -> Iterator[str]:
         yield f"{size}: η = {eta:g} ({peak})."
     refused = comparison.results[0].refused_jobs
     if refused:
-        yield f"Larger than the cluster, refused: {refused:,} of {refused + comparison.results[0].jobs:,} jobs."
+        asked = refused + comparison.results[0].jobs
+        yield f"Not even the idle cluster has room, refused: {refused:,} of {asked:,} jobs."
 
 
 def _shortcomings(comparison: Comparison) -> Iterator[str]:
@@ -102,7 +104,8 @@ def _unfinished(summary: Sequence[Row]) -> Iterator[str]:
     # The same jobs are refused under every scheduler: the cluster is as large.
     for eta, refused in dict.fromkeys((row["eta"], row["refused_jobs"]) for row in summary):
         if refused:
-            yield f"η = {eta:g}: {refused:,} jobs are larger than the cluster of their window and were refused."
+            jobs = count(int(refused), "job", form=",")
+            yield f"η = {eta:g}: refused {jobs} for which the idle cluster of the window has no room."
     for row in summary:
         where = f"{row['scheduler']} at η = {row['eta']:g}"
         if row["undefined"]:

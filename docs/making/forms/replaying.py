@@ -13,7 +13,7 @@ class Replay(Form):
     nodes: Annotated[int, says("nodes, N, of 8 GPUs")]
     jobs: Annotated[int, says("jobs that were queued")]
     completed_jobs: Annotated[int, says("jobs that ran to their end")]
-    refused_jobs: Annotated[int, says("jobs larger than the cluster")]
+    refused_jobs: Annotated[int, says("jobs that not even the idle cluster has room for")]
     unstarted_jobs: Annotated[int, says("jobs that never started although nothing else was to come")]
     events: Annotated[int, says("arrivals and departures carried out")]
     span_s: Annotated[float, says("first submission to last completion, or last submission if jobs never start, s")]
@@ -82,7 +82,7 @@ class SweepRow(Form):
     best_afr: Annotated[int, says("windows in which no other scheduler had a lower AFR")]
     best_ajct: Annotated[int, says("the same of AJCT")]
     best_agu: Annotated[int, says("the same of AGU, higher")]
-    refused_jobs: Annotated[int, says("sum of jobs larger than the cluster of their window")]
+    refused_jobs: Annotated[int, says("sum of jobs that not even the idle cluster of their window has room for")]
     unstarted_jobs: Annotated[int, says("sum of jobs that never started")]
     undefined: Annotated[int, says("sum of undefined arrivals and departures")]
 

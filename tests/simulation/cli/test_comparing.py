@@ -133,7 +133,7 @@ def test_the_schedulers_of_the_paper_by_default(compass_sim: CompassSim, trace: 
 
 def test_jobs_larger_than_the_cluster(compass_sim: CompassSim, trace: Path) -> None:
     result = compass_sim("run", trace, "--nodes", "1")
-    assert "Larger than the cluster, refused: 1 of 4 jobs." in result.out
+    assert "Not even the idle cluster has room, refused: 1 of 4 jobs." in result.out
     assert json.loads(compass_sim("run", trace, "--nodes", "1", "-o", "json").out)["refused_jobs"] == 1
 
 
