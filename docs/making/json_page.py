@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from docs.making.forms import DOCUMENTS
 from docs.making.forms.rechecked import how_rechecked
-from oracle.snapshots.native import NativeSnapshot
+from oracle.snapshots.native_form import NativeSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ counted; what rests on a search or a solver is named. *Named*: it is derived whe
 rechecked. A key that is in none of these tables is refused.
 
 The tests hold these tables against what the commands print: no key is missing there, and none is missing here. Each
-document has a JSON Schema of its own in `docs/schemas`. The input format, `compass-abs/snapshot/1`, has
+document has a JSON Schema of its own in `docs/schemas`. The input format, `compass-abs/snapshot/2`, has
 [a page of its own](snapshot-format.md).
 """
 

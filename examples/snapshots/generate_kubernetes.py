@@ -304,6 +304,15 @@ def _add_waiting(cluster: Cluster) -> None:
     for index in range(2):
         pod = _volcano_pod(cluster, "llm-finetune", H100, 8, index, node=None, phase="Pending")
         cluster.items.append(pod)
+    cluster.items.append(
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "PodGroup",
+            "metadata": {"name": "llm-finetune", "namespace": "science"},
+            "spec": {"minMember": 2, "queue": "default"},
+            "status": {"phase": "Inqueue"},
+        }
+    )
 
 
 def _pod(

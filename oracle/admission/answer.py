@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from oracle.admission.question import AskedJob
 from oracle.moves.move import MoveOrder
 from oracle.moves.stored import start_to_json
 from oracle.optimum.certificate import Status
 from oracle.optimum.weights import Weights  # noqa: TC001 - msgspec reads the annotation
 from oracle.snapshots.model import UnknownPoolError
+from oracle.snapshots.overlooked import overlooked_json
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from oracle.admission.blockers import Blocker
-    from oracle.admission.question import Question, Waiting
+    from oracle.admission.question import AskedJob, Question, Waiting
     from oracle.moves.move import Move, Stop
-    from oracle.snapshots.model import PendingJob, RunningJob, Snapshot
+    from oracle.snapshots.model import RunningJob, Skipped, Snapshot
 
-SCHEMA = "compass-abs/admit/2"
-QUEUE_SCHEMA = "compass-abs/admit-queue/2"
+SCHEMA = "compass-abs/admit/3"
+QUEUE_SCHEMA = "compass-abs/admit-queue/3"
 
 # What proves that a job cannot start where too few GPUs are free.
 PROOF_BY_TOTAL = "total of free GPUs"
@@ -51,9 +51,9 @@ class Placement:
     node: str
 
 
-def placements_on(nodes: Iterable[str]) -> tuple[Placement, ...]:
-    """Return where the instances of a job go: one on each of these nodes, in their order."""
-    return tuple(Placement(i, node) for i, node in enumerate(nodes))
+def placements_on(nodes: Mapping[int, str]) -> tuple[Placement, ...]:
+    """Return where the instances of a job go, given the node of each by number."""
+    return tuple(Placement(i, node) for i, node in sorted(nodes.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,14 @@ class RoomEvidence:
     argument
         Why the job does not fit, however instances are moved, or why it takes several moves before it fits; None if
         neither is so, or if that rests on a solver's word.
+    no_more
+        Of instances that start one by one, why no more fit than start; None if all do, or if that rests on a solver's
+        word.
     """
 
     pool: str
     argument: Weights | None = None
+    no_more: Weights | None = None
 
     def to_json(self) -> dict[str, object]:
         """Return the evidence as data for JSON."""
@@ -93,13 +97,15 @@ class Admission:
         What rules out that it starts, or that it does so after fewer moves: weights (`oracle.optimum.weights`), a
         solver with its version, a search.
     pool
-        The pool it would start in; None without one.
+        The pool it would start in, or the pools; None without one.
     order
         What has to be done first.
     placements
-        A node for every instance, once that is done.
+        A node for every instance that starts, once that is done: all of them, unless they start one by one.
     lower_bound
         No way to let it start has fewer moves; without meaning if it cannot.
+    most
+        No more of its instances can start, whatever is moved.
     blockers
         What keeps it from starting, if it cannot.
     evidence
@@ -108,6 +114,8 @@ class Admission:
         Whether the search was ended early by `oracle.optimum.interruption`.
     at_start
         The jobs of which an instance moves, as they were: what is needed to take the moves up later.
+    not_looked_at
+        Constraints of jobs that the answer does not take into account (`Snapshot.not_looked_at`).
     """
 
     job: AskedJob
@@ -119,10 +127,12 @@ class Admission:
     order: MoveOrder = field(default_factory=MoveOrder)
     placements: tuple[Placement, ...] = ()
     lower_bound: int = 0
+    most: int = 0
     blockers: tuple[Blocker, ...] = ()
     evidence: tuple[RoomEvidence, ...] = ()
     interrupted: bool = False
     at_start: tuple[RunningJob, ...] = ()
+    not_looked_at: tuple[Skipped, ...] = ()
 
     @property
     def moves(self) -> tuple[Move, ...]:
@@ -141,8 +151,9 @@ class Admission:
 
     @property
     def status(self) -> Status:
-        """OPTIMAL if the verdict is settled and its moves are fewest."""
-        settled = self.verdict is Verdict.CANNOT or self.migrations == self.lower_bound
+        """OPTIMAL if the verdict is settled, as many instances start as can, and its moves are fewest."""
+        most, fewest = len(self.placements) == self.most, self.migrations == self.lower_bound
+        settled = self.verdict is Verdict.CANNOT or (most and fewest)
         return Status.OPTIMAL if settled else Status.UNKNOWN
 
     def to_dict(self) -> dict[str, object]:
@@ -152,6 +163,7 @@ class Admission:
             **self.verdict_json(),
             "jobs_at_start": start_to_json(self.at_start),
             "job": self.job.to_json(),
+            "not_looked_at": overlooked_json(self.not_looked_at),
             **self.question.to_json(),
             "interrupted": self.interrupted,
         }
@@ -163,6 +175,8 @@ class Admission:
             "pool": self.pool,
             "migrations": self.migrations,
             "lower_bound": self.lower_bound,
+            "starting": len(self.placements),
+            "most": self.most,
             "status": self.status.value,
             **self.order.to_json(),
             "placements": [asdict(placement) for placement in self.placements],
@@ -184,23 +198,26 @@ class Together:
     order
         What has to be done first.
     placements
-        For every job in `jobs`, a node for each of its instances.
+        For every job in `jobs`, a node for each of its instances that starts.
+    starting
+        How many these are: a job counts once, but each instance of those that start one by one.
     most
-        No more jobs can start together, whatever is moved.
+        No more can start together, whatever is moved.
     moves_lower_bound
-        So many jobs cannot start together after fewer moves.
+        So many cannot start together after fewer moves.
     """
 
     jobs: tuple[str, ...]
     order: MoveOrder
     placements: tuple[tuple[Placement, ...], ...]
+    starting: int
     most: int
     moves_lower_bound: int
 
     @property
     def status(self) -> Status:
         """OPTIMAL if no larger set can start together, and no other set as large after fewer moves."""
-        met = (len(self.jobs), len(self.order.moves)) == (self.most, self.moves_lower_bound)
+        met = (self.starting, len(self.order.moves)) == (self.most, self.moves_lower_bound)
         return Status.OPTIMAL if met else Status.UNKNOWN
 
     def to_json(self) -> dict[str, object]:
@@ -214,6 +231,7 @@ class Together:
                 for job, placements in zip(self.jobs, self.placements, strict=True)
                 for placement in placements
             ],
+            "starting": self.starting,
             "most": self.most,
             "moves_lower_bound": self.moves_lower_bound,
             "status": self.status.value,
@@ -227,7 +245,8 @@ class QueueAdmission:
     Attributes
     ----------
     jobs, pool, question
-        What was asked: the queue, the only pool asked about (None for all), and what may be moved.
+        What was asked: the queue with the names of its jobs, the only pool asked about (None for all), and what may be
+        moved.
     passed_over
         The jobs before the first one that can start, with their verdicts (CANNOT or UNKNOWN), in queue order.
     first
@@ -236,15 +255,18 @@ class QueueAdmission:
         The most jobs that can start together.
     interrupted
         Whether the search was ended early by `oracle.optimum.interruption`.
+    not_looked_at
+        As of an `Admission`.
     """
 
-    jobs: tuple[PendingJob, ...]
+    jobs: tuple[tuple[str, AskedJob], ...]
     pool: str | None
     question: Question
     passed_over: tuple[tuple[str, Admission], ...]
     first: tuple[str, Admission] | None
     together: Together
     interrupted: bool = False
+    not_looked_at: tuple[Skipped, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the answer and what was asked as data for JSON: what ``sifopt verify`` checks."""
@@ -253,28 +275,34 @@ class QueueAdmission:
             "passed_over": [{"name": job, **admission.verdict_json()} for job, admission in self.passed_over],
             "first": None if self.first is None else {"name": self.first[0], **self.first[1].verdict_json()},
             "together": self.together.to_json(),
-            "jobs": [{"name": job.name, **AskedJob.of(job).to_json()} for job in self.jobs],
+            "jobs": [{"name": name, **job.to_json()} for name, job in self.jobs],
             "pool": self.pool,
+            "not_looked_at": overlooked_json(self.not_looked_at),
             **self.question.to_json(),
             "interrupted": self.interrupted,
         }
 
 
-def reason_to_fit(fitting: int, waiting: Waiting, moves: int) -> str:
-    """Return in words that so many instances fit as it is, and the others after so many moves."""
-    reason = f"{fitting} of {waiting.instances} instances fit in pool {waiting.pool} as it is"
-    if moves:
-        reason += f", {'all do' if waiting.instances > 1 else 'it does'} after {count(moves, 'move')}"
+def reason_to_fit(fitting: int, waiting: Waiting, starting: int, most: int, moves: int) -> str:
+    """Return in words that so many instances fit as it is, and as many as start after so many moves, or at most."""
+    size = waiting.size
+    reason = f"{fitting} of {size} instances fit in pool {waiting.pool} as it is"
+    if moves and starting == size:
+        reason += f", {'all do' if size > 1 else 'it does'} after {count(moves, 'move')}"
+    elif moves:
+        reason += f", {starting} {'do' if starting > 1 else 'does'} after {count(moves, 'move')}"
+    if starting == most < size:
+        reason += ", and no more do however running instances are moved"
     return reason
 
 
 def reason_not_to_fit(waiting: Waiting, free: int, most: int) -> str:
     """Return in words that too few GPUs are free, or that at most so many instances fit whatever is moved."""
-    if free < waiting.total_gpus:
-        return f"needs {count(waiting.total_gpus, 'GPU')}, and pool {waiting.pool} has {free} free"
-    instances = f"{most} of {waiting.instances} instances of {count(waiting.gpus_per_instance, 'GPU')}"
+    if free < waiting.least_gpus:
+        return f"needs {count(waiting.least_gpus, 'GPU')}, and pool {waiting.pool} has {free} free"
+    each = f" of {count(waiting.gpus_per_instance, 'GPU')}" if len(set(waiting.part_gpus)) == 1 else ""
     where = f"the nodes of pool {waiting.pool} that take new ones"
-    return f"at most {instances} fit on {where}, however running instances are moved"
+    return f"at most {most} of {waiting.size} instances{each} fit on {where}, however running instances are moved"
 
 
 def reason_without_node(pool: str | None, snapshot: Snapshot) -> str:

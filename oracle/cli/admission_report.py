@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.cli.move_table import move_sentences, move_table
-from oracle.cli.sentences import lines, listed, skipped_notes
+from oracle.cli.sentences import lines, listed, overlooked_notes, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.words import count
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from oracle.admission.answer import Admission, QueueAdmission, Together
-    from oracle.snapshots.model import PendingJob, Snapshot
+    from oracle.admission.question import AskedJob
+    from oracle.snapshots.model import Snapshot
 
 
 def job_report(found: Admission, job: str, snapshot: Snapshot, *, verbose: bool) -> str:
@@ -28,6 +29,7 @@ def job_report(found: Admission, job: str, snapshot: Snapshot, *, verbose: bool)
         *move_sentences(found.moves, found.stops, live=live, verbose=verbose),
         *([f"Then its instances go to: {listed(places, verbose=verbose)}."] if places else []),
         *_proof(found),
+        *overlooked_notes(found.not_looked_at, verbose=verbose),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]
     return move_table(found.moves, found.stops) + lines(sentences)
@@ -38,15 +40,17 @@ def queue_report(found: QueueAdmission, snapshot: Snapshot, *, verbose: bool) ->
     jobs, together = found.jobs, found.together
     skipped = skipped_notes(snapshot.skipped, verbose=verbose)
     if not jobs:
-        return lines(["No job waits.", *skipped])
+        return lines(["The snapshot has no waiting job.", *skipped])
     alone = [admission for _, admission in found.passed_over]
     alone += [] if found.first is None else [found.first[1]]
     if len(jobs) == 1:  # then to start alone and to start together is the same
-        return job_report(alone[0], f"{jobs[0].name} ({_demand(jobs[0])} GPUs)", snapshot, verbose=verbose)
+        (name, job), *_ = jobs
+        return job_report(alone[0], f"{name} ({job.called} GPUs)", snapshot, verbose=verbose)
     moves, stops, live = together.order.moves, together.order.stops, found.question.mode.value == "live"
     sentences = [
         *_together(together, len(jobs), verbose=verbose),
         *move_sentences(moves, stops, live=live, verbose=verbose),
+        *overlooked_notes(found.not_looked_at, verbose=verbose),
         *_placements(together, verbose=verbose),
         *skipped,
     ]
@@ -56,6 +60,9 @@ def queue_report(found: QueueAdmission, snapshot: Snapshot, *, verbose: bool) ->
 
 def _verdict(found: Admission, job: str) -> Iterator[str]:
     """Yield whether the job can start, and what stands in its way."""
+    starting = len(found.placements)
+    if starting and starting < found.job.size:
+        job = f"{starting} of {count(found.job.size, 'instance')} of {job}"
     match found.verdict.value:
         case "fits_now":
             yield f"{job} can start now: {found.reason}."
@@ -75,28 +82,28 @@ def _proof(found: Admission) -> Iterator[str]:
     if found.verdict.value == "fits_after":
         if found.status == "optimal":
             yield "Proved: it takes no fewer moves."
+        elif found.most > len(found.placements):
+            yield f"Not proved to be the most that can start: it is at most {found.most}."
         else:
             yield f"Not proved to be the fewest moves: it takes at least {found.lower_bound}."
+    elif found.verdict.value == "fits_now" and found.most > len(found.placements):
+        yield f"Not proved to be the most that can start: it is at most {found.most}."
     elif found.verdict.value == "cannot" and found.proof:
         yield f"Proof: {found.proof}."
 
 
-def _columns(jobs: Sequence[PendingJob], alone: Sequence[Admission], together: Together) -> list[Column]:
+def _columns(jobs: Sequence[tuple[str, AskedJob]], alone: Sequence[Admission], together: Together) -> list[Column]:
     """Return the columns of a queue, of which the first jobs were asked about alone."""
     answers = [*map(_alone, alone), *["not asked"] * (len(jobs) - len(alone))]
-    starting = list(together.jobs)
-    gpus = sum(job.instances * job.gpus_per_instance for job in jobs)
+    starting = {name: len(placements) for name, placements in zip(together.jobs, together.placements, strict=True)}
+    gpus = sum(job.total_gpus for _, job in jobs)
     return [
-        Column("job", [job.name for job in jobs], count(len(jobs), "job")),
-        Column("GPUs", [_demand(job) for job in jobs], f"{gpus}"),
-        Column("pool", ["any" if job.pool is None else job.pool for job in jobs]),
+        Column("job", [name for name, _ in jobs], count(len(jobs), "job")),
+        Column("GPUs", [job.called for _, job in jobs], f"{gpus}"),
+        Column("pool", ["any" if job.pool is None else job.pool for _, job in jobs]),
         Column("alone", answers),
-        Column("together", [_taken(job.name, starting) for job in jobs], f"{len(together.jobs)} start"),
+        Column("together", [_taken(job, starting.get(name, 0)) for name, job in jobs], f"{len(together.jobs)} start"),
     ]
-
-
-def _demand(job: PendingJob) -> str:
-    return f"{job.instances}x{job.gpus_per_instance}"
 
 
 def _alone(admission: Admission) -> str:
@@ -104,12 +111,11 @@ def _alone(admission: Admission) -> str:
     return {"fits_now": "fits now", "fits_after": after, "cannot": "cannot", "unknown": "unknown"}[admission.verdict]
 
 
-def _taken(name: str, starting: list[str]) -> str:
-    """Say whether a job starts; several may have one name, so each start is taken off the list."""
-    if name in starting:
-        starting.remove(name)
-        return "starts"
-    return "waits"
+def _taken(job: AskedJob, starting: int) -> str:
+    """Say whether a job starts, or how much of it."""
+    if 0 < starting < job.size:
+        return f"{starting} of {job.size}"
+    return "starts" if starting else "waits"
 
 
 def _first(found: QueueAdmission, *, verbose: bool) -> Iterator[str]:

@@ -35,16 +35,20 @@ class AdmitOptions(MoveOptions):
     """The options of `sifopt admit`."""
 
     job: tuple[int, int] | None
+    waiting: str | None
+    within: list[str] | None
+    distinct_nodes: bool
 
 
 def admit_from(options: AdmitOptions) -> Outcome:
     """Return the verdict on one job, or on those that wait, in the form asked for."""
     snapshot = options.load()
-    return _queue(snapshot, options) if options.job is None else _job(snapshot, options, *options.job)
+    return _queue(snapshot, options) if options.job is None and options.waiting is None else _job(snapshot, options)
 
 
-def _job(snapshot: Snapshot, options: AdmitOptions, instances: int, gpus: int) -> Outcome:
-    name = f"{instances}x{gpus} GPUs"
+def _job(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
+    instances, gpus = options.job or (None, None)
+    name = options.waiting or f"{instances}x{gpus} GPUs"
 
     def admitted(tell: Callable[[str], None]) -> Admission:
         from oracle.admission.jobs import admit  # noqa: PLC0415 - numpy and the searches are for those who ask
@@ -54,11 +58,16 @@ def _job(snapshot: Snapshot, options: AdmitOptions, instances: int, gpus: int) -
             snapshot,
             instances=instances,
             gpus=gpus,
+            job=options.waiting,
             pool=options.pool,
+            within=options.within or (),
+            distinct_nodes=options.distinct_nodes,
             moves=options.moves,
             time_limit=options.time_limit,
             protected=options.protected or (),
             max_per_job_at_once=options.max_per_job_at_once,
+            max_per_budget=options.max_per_budget,
+            max_priority=options.max_priority,
         )
 
     found = solve(admitted).value
@@ -70,8 +79,13 @@ def _job(snapshot: Snapshot, options: AdmitOptions, instances: int, gpus: int) -
         options,
         status=_STATUS[found.verdict.value],
         known=known.get(found.verdict.value, best),
-        report=lambda: job_report(found, name, snapshot, verbose=options.verbose),
+        report=lambda: job_report(found, _called(options.waiting, found), snapshot, verbose=options.verbose),
     )
+
+
+def _called(name: str | None, found: Admission) -> str:
+    gpus = f"{found.job.called} GPUs"
+    return gpus if name is None else f"{name} ({gpus})"
 
 
 def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
@@ -86,6 +100,8 @@ def _queue(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
             time_limit=options.time_limit,
             protected=options.protected or (),
             max_per_job_at_once=options.max_per_job_at_once,
+            max_per_budget=options.max_per_budget,
+            max_priority=options.max_priority,
         )
 
     found = solve(admitted).value
@@ -126,7 +142,14 @@ def _outcome(
     notes = (f"sifopt admit: interrupted; {known}",) if found.interrupted else ()
     if options.output == "json":
         text = json_text(found.to_dict())
-        return data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
+        return data_outcome(
+            text,
+            snapshot.skipped,
+            verbose=options.verbose,
+            overlooked=found.not_looked_at,
+            notes=notes,
+            status=status,
+        )
     return Outcome(text=report(), notes=notes, status=status)
 
 
@@ -140,6 +163,20 @@ def _add_arguments(parser: Parser) -> None:
         help="a waiting job: W instances of G GPUs each, such as 2x4 (default: all jobs that wait in the snapshot)",
     )
     parser.add_argument(
+        "--waiting",
+        metavar="NAME",
+        action=Once,
+        help="a job that waits in the snapshot, with all that it asks for",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="SET",
+        action="append",
+        help="with --job: the instances may not leave this node set of the snapshot, such as a partition; may be given "
+        "several times",
+    )
+    parser.add_argument("--distinct-nodes", action="store_true", help="with --job: no two instances may be on one node")
+    parser.add_argument(
         "--pool",
         metavar="NAME",
         help="the pool it must run in, such as h100 (default: any one pool); without --job, ask only about jobs for it",
@@ -148,7 +185,12 @@ def _add_arguments(parser: Parser) -> None:
 
 
 def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
-    return admit_from(parser.parse_intermixed_args(arguments, namespace=AdmitOptions()))
+    options = parser.parse_intermixed_args(arguments, namespace=AdmitOptions())
+    if options.job is not None and options.waiting is not None:
+        parser.error("argument --waiting: not allowed with argument --job")
+    if options.job is None and (options.within or options.distinct_nodes):
+        parser.error(f"argument {'--within' if options.within else '--distinct-nodes'}: expected with --job")
+    return admit_from(options)
 
 
 _DESCRIPTION = """Say whether a waiting job can start: now, after the fewest moves that make room for it,
@@ -160,11 +202,14 @@ _EPILOG = """examples:
   kubectl get nodes,pods -A -o json | sifopt admit - --job 2x8
   sifopt admit cluster.json --job 1x4 --pool h100 --moves live -o json
   sifopt admit cluster.json --job 1x8 --protect team-a --max-per-job-at-once 1
+  sifopt admit nodes.txt jobs.txt --job 2x4 --within "partition gpu" --distinct-nodes
+  sifopt admit cluster.json --waiting team-a/train
   sifopt admit cluster.json
 
 exit status:
-  0  it fits now, or after the moves printed; without --job: at least one job does, or none waits
-  1  it cannot fit; without --job: none can
+  0  it, or some of what starts one by one, fits now, or after the moves printed; of a queue:
+     at least one job does, or none waits
+  1  it cannot fit; of a queue: none can
   2  bad input or bad usage; one line says where and what was expected
   3  not settled within --time-limit, or interrupted"""
 

@@ -74,7 +74,14 @@ def measure_snapshot(options: MeasureOptions) -> Outcome:
         text += "" if domains is None else domain_report(domains)
         return Outcome(text=text, notes=notes, status=status)
     text = _json(measurement, domains) if options.output == "json" else _csv(measurement)
-    return data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
+    return data_outcome(
+        text,
+        snapshot.skipped,
+        verbose=options.verbose,
+        overlooked=measurement.not_looked_at,
+        notes=notes,
+        status=status,
+    )
 
 
 def _notes(measured: Sequence[Measurement], status: ExitStatus, *, interrupted: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from oracle.cli.sentences import bounded, lines, listed, skipped_notes
+from oracle.cli.sentences import bounded, lines, listed, overlooked_notes, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.optimum.certificate import Status
 from oracle.words import count
@@ -26,7 +26,8 @@ def report(measurement: Measurement, snapshot: Snapshot, *, verbose: bool) -> st
     sentences = [
         _gain(measurement),
         *_bounds(measurement),
-        *_fixed(measurement),
+        *overlooked_notes(measurement.not_looked_at, verbose=verbose),
+        *_constraints(measurement, verbose=verbose),
         *_overcommitted(measurement, snapshot, verbose=verbose),
         *_waiting(measurement, snapshot, verbose=verbose),
         *skipped_notes(snapshot.skipped, verbose=verbose),
@@ -106,12 +107,20 @@ def _bounds(measurement: Measurement) -> Iterator[str]:
         yield f"Not settled within the time limit: between {lowest} and {attained} partial nodes are inherent."
 
 
-def _fixed(measurement: Measurement) -> Iterator[str]:
+def _constraints(measurement: Measurement, *, verbose: bool) -> Iterator[str]:
     if measurement.ideal_partial_nodes < measurement.inherent_lower_bound:
         yield (
-            f"Without closed nodes and immovable instances {measurement.ideal_partial_nodes} partial would do, "
+            f"If everything could move everywhere, {measurement.ideal_partial_nodes} partial would do, "
             f"instead of {_inherent(measurement)}."
         )
+    for pool in measurement.pools:
+        costs = [
+            f"{cost.constraint} {bounded(cost.partial_nodes, cost.partial_nodes_at_most)}"
+            for cost in pool.constraints
+            if cost.partial_nodes_at_most
+        ]
+        if costs:
+            yield f"Pool {pool.pool}: partial nodes that one constraint alone costs: {listed(costs, verbose=verbose)}."
     if measurement.unschedulable_nodes:
         closed = count(measurement.unschedulable_nodes, "node")
         yield f"Closed to new instances, counted as found: {closed}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Literal, get_args
 
-from oracle.cli.values import positive_number, seconds, size
+from oracle.cli.values import integer, positive_number, seconds, size, whole_number
 from oracle.snapshots.detection import Format
 from oracle.snapshots.document import read_document
 from oracle.snapshots.loader import load_snapshot
@@ -51,6 +51,8 @@ class MoveOptions(SnapshotOptions):
     moves: Literal["checkpoint", "live"]
     protected: list[str] | None
     max_per_job_at_once: int | None
+    max_per_budget: int | None
+    max_priority: int | None
     pool: str | None
     time_limit: float | None
 
@@ -144,5 +146,18 @@ def add_move_arguments(parser: Parser) -> None:
         metavar="K",
         type=positive_number,
         help="stop or move at most K instances of one job at a time, such as 1 for a service that must not be down",
+    )
+    parser.add_argument(
+        "--max-per-budget",
+        metavar="K",
+        type=whole_number,
+        help="stop or move at most K instances of one disruption budget at a time; what the budgets of the snapshot "
+        "allow is kept to anyway",
+    )
+    parser.add_argument(
+        "--max-priority",
+        metavar="P",
+        type=integer,
+        help="move nothing of jobs whose priority is above P or not known",
     )
     add_time_argument(parser, "give up after S seconds, such as 10; the best found by then is printed, with its bounds")

@@ -16,6 +16,7 @@ from oracle.cli.values import weight, whole_number
 from oracle.optimum.exact import UndecidedError
 from oracle.optimum.solver import Deadline
 from oracle.safe_text import json_text
+from oracle.snapshots.overlooked import overlooked
 from oracle.words import count
 
 if TYPE_CHECKING:
@@ -55,7 +56,14 @@ def plan_snapshot(options: PlanOptions) -> Outcome:
     notes = (_interrupted(found),) if found.interrupted else ()
     if options.output == "json":
         text = json_text(found.to_dict(frontier))
-        outcome = data_outcome(text, snapshot.skipped, verbose=options.verbose, notes=notes, status=status)
+        outcome = data_outcome(
+            text,
+            snapshot.skipped,
+            verbose=options.verbose,
+            overlooked=overlooked(snapshot, options.pool),
+            notes=notes,
+            status=status,
+        )
     else:
         text = report(found, frontier, snapshot, verbose=options.verbose)
         outcome = Outcome(text=text, notes=notes, status=status)
@@ -72,6 +80,8 @@ def _found(snapshot: Snapshot, options: PlanOptions, tell: Callable[[str], None]
         max_migrations=options.max_migrations,
         max_jobs_disturbed=options.max_jobs,
         max_per_job_at_once=options.max_per_job_at_once,
+        max_per_budget=options.max_per_budget,
+        max_priority=options.max_priority,
         moves=options.moves,
         protected=options.protected or (),
         weights=dict(options.weights or ()),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oracle.cli.move_table import move_sentences, move_table
-from oracle.cli.sentences import bounded, lines, skipped_notes
+from oracle.cli.sentences import bounded, lines, overlooked_notes, skipped_notes
 from oracle.cli.tables import Column, draw
 from oracle.planning.pool_part import part_of
+from oracle.snapshots.overlooked import overlooked
 from oracle.words import count
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def report(found: Plan, frontier: Sequence[PlanFrontierPoint] | None, snapshot: 
         *_gain(found),
         *move_sentences(found.moves, found.stops, live=found.mode == "live", verbose=verbose),
         *(_proof(found) if snapshot.nodes else ()),
+        *overlooked_notes(overlooked(snapshot, found.asked.pool), verbose=verbose),
         *_disturbance(found),
         *skipped_notes(snapshot.skipped, verbose=verbose),
     ]

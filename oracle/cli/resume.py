@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 from oracle.cli.command import ExitStatus, Outcome
 from oracle.cli.move_table import move_sentences, move_table
-from oracle.cli.sentences import data_outcome, lines, listed, skipped_notes
+from oracle.cli.sentences import data_outcome, lines, listed, overlooked_notes, skipped_notes
 from oracle.moves.move import MoveError
 from oracle.moves.stored import read_plan
 from oracle.safe_text import json_text
 from oracle.snapshots.document import decode_json
 from oracle.snapshots.model import UnknownPoolError, check_pool
+from oracle.snapshots.overlooked import overlooked
 from oracle.words import count
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = "compass-abs/resume/1"
 
 _PLAN = "compass-abs/plan/2"
-_RESUMABLE = (_PLAN, "compass-abs/admit/2")
+_RESUMABLE = (_PLAN, "compass-abs/admit/2", "compass-abs/admit/3")
 
 
 def resume_plan(options: MoveOptions, stored: str) -> Outcome:
@@ -57,12 +58,20 @@ def resume_plan(options: MoveOptions, stored: str) -> Outcome:
             protected=plan.protected,
             protected_now=options.protected or (),
             max_per_job_at_once=limit,
+            max_per_budget=plan.max_per_budget if options.max_per_budget is None else options.max_per_budget,
+            max_priority=plan.max_priority if options.max_priority is None else options.max_priority,
         )
     except MoveError as error:
         raise document.error("", str(error)) from error
     status = ExitStatus.DONE if left.holds else ExitStatus.ASKED_FOR
     if options.output == "json":
-        return data_outcome(_json(left, plan), snapshot.skipped, verbose=options.verbose, status=status)
+        return data_outcome(
+            _json(left, plan),
+            snapshot.skipped,
+            verbose=options.verbose,
+            overlooked=overlooked(snapshot, plan.pool),
+            status=status,
+        )
     table = move_table(left.remaining, left.remaining_stops, left.stopped)
     return Outcome(text=table + lines(_sentences(left, plan, verbose=options.verbose)), status=status)
 
@@ -106,4 +115,5 @@ def _sentences(left: Resumption, plan: StoredPlan, *, verbose: bool) -> Iterator
         now, after = left.partial_nodes(plan.pool)
         yield f"The rest can be carried out as planned: partial nodes {now} -> {after}."
         yield from move_sentences(left.remaining, left.remaining_stops, live=plan.mode == "live", verbose=verbose)
+    yield from overlooked_notes(overlooked(left.now, plan.pool), verbose=verbose)
     yield from skipped_notes(left.now.skipped, verbose=verbose)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oracle.cli.command import ExitStatus, Outcome
 from oracle.safe_text import printable
+from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,12 +39,13 @@ def data_outcome(
     skipped: Sequence[Skipped],
     *,
     verbose: bool,
+    overlooked: Sequence[Skipped] = (),
     notes: Sequence[str] = (),
     status: ExitStatus = ExitStatus.DONE,
 ) -> Outcome:
     """Return text for machines, and beside it what is to be known of the snapshot: with `verbose` all of it."""
     told = skipped if verbose else [group for group in skipped if group.kept]
-    notes = (*notes, *skipped_notes(told, verbose=verbose))
+    notes = (*notes, *overlooked_notes(overlooked, verbose=verbose), *skipped_notes(told, verbose=verbose))
     return Outcome(text=text, notes=notes, status=status, for_machines=True)
 
 
@@ -63,8 +65,27 @@ def skipped_notes(skipped: Sequence[Skipped], *, verbose: bool) -> list[str]:
     return notes
 
 
+def overlooked_notes(overlooked: Sequence[Skipped], *, verbose: bool) -> list[str]:
+    """Return what stands beside whatever is proved: how many jobs have constraints that were not looked at, and which.
+
+    With `verbose` each job is named under its constraints.
+    """
+    if not overlooked:
+        return []
+    jobs = {job for group in overlooked for job in group.items}
+    whose = f"{count(len(jobs), 'job')} {'has' if len(jobs) == 1 else 'have'}" if jobs else "Some jobs have"
+    what = f"{whose} constraints that were not looked at"
+    if not verbose:
+        return [f"{what}: {'; '.join(group.reason for group in overlooked)} (-v lists them)."]
+    return [f"{what}:", *_listed_under(overlooked)]
+
+
 def _itemized(heading: str, groups: Sequence[Skipped]) -> list[str]:
-    notes = [f"{heading} {_total(groups)}:"] if groups else []
+    return [f"{heading} {_total(groups)}:", *_listed_under(groups)] if groups else []
+
+
+def _listed_under(groups: Sequence[Skipped]) -> list[str]:
+    notes: list[str] = []
     for group in groups:
         notes.append(f"  {group.reason} ({len(group.items)}):")
         notes.extend(f"    {item}" for item in group.items)

@@ -31,6 +31,14 @@ def positive_number(text: str) -> int:
     return _number(text, least=1)
 
 
+def integer(text: str) -> int:
+    """Return a whole number, negative ones too, such as a priority."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+    return -_cut(digits) if text.startswith("-") else _cut(digits)
+
+
 def size(text: str) -> int:
     """Return a number of bytes, from a text such as 500M; the units are powers of 1024."""
     match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)

@@ -114,7 +114,7 @@ def measure_domains(
     if all(node.pool != pool for node in domains.nodes) and any(node.pool == pool for node in snapshot.nodes):
         measurement = replace(measure(Snapshot.build(nodes=[])), pool=pool)
     else:
-        measurement = measure(domains, time_limit=deadline.seconds_left, pool=pool)
+        measurement = measure(domains, time_limit=deadline.seconds_left, pool=pool, constraints=False)
     workloads = {one.pool: joint_workload(snapshot, domains, one.pool) for one in measurement.pools}
     joint = {name: None if workload is None else _optimum(workload, deadline) for name, workload in workloads.items()}
     return domain_measurement(snapshot, domains, measurement, joint)

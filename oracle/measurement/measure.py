@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotation where a measurement is verified
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from oracle.measurement.constraints import Bounds, constraint_costs
+from oracle.moves.attained import PoolOptima
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import solve_pool
 from oracle.optimum.node_classes import constrained_problem, ideal_problem
 from oracle.optimum.solver import Deadline
+from oracle.snapshots.kinds import gpus_of
 from oracle.snapshots.model import check_pool
+from oracle.snapshots.overlooked import overlooked, overlooked_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from oracle.measurement.constraints import ConstraintCost
     from oracle.optimum.exact import PoolOptimum
-    from oracle.snapshots.model import NodeContent, Snapshot
+    from oracle.snapshots.model import NodeContent, Skipped, Snapshot
 
 SCHEMA = "compass-abs/measure/1"
 
@@ -66,7 +71,8 @@ class Figures:
     unschedulable_nodes
         Nodes that take nothing new because they are cordoned.
     largest_free_block
-        Most free GPUs on one node that new instances can have.
+        Most free GPUs on one node that new instances can have; none of a node that has no CPU left, or nothing of
+        another resource that all instances take.
     overcommitted
         Names of the nodes that hold more than they offer, sorted.
     wcc
@@ -121,11 +127,25 @@ class PoolMeasurement(Figures):
         Name of the pool.
     certificate, ideal_certificate
         Evidence for `inherent_partial_nodes` and `ideal_partial_nodes`.
+    constraints
+        What each sort of constraint costs alone, where all of them together may cost something; those that are not
+        named cost nothing.
     """
 
     pool: str
     certificate: Certificate
     ideal_certificate: Certificate
+    constraints: tuple[ConstraintCost, ...] = ()
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether constraints may cost partial nodes: Φ* may be above what there would be without any of them."""
+        return self.inherent_partial_nodes > self.ideal_lower_bound
+
+    @property
+    def inherent(self) -> Bounds:
+        """Both bounds of Φ*."""
+        return Bounds(self.inherent_lower_bound, self.inherent_partial_nodes)
 
     def to_dict(self) -> dict[str, object]:
         """Return the pool's part of ``sifopt measure -o json``, certificates included."""
@@ -134,6 +154,7 @@ class PoolMeasurement(Figures):
             **Figures.to_dict(self),
             "certificate": self.certificate.to_json(),
             "ideal_certificate": self.ideal_certificate.to_json(),
+            "constraints": [cost.to_dict() for cost in self.constraints],
         }
 
 
@@ -141,11 +162,19 @@ class PoolMeasurement(Figures):
 class Measurement(Figures):
     """The figures of a whole snapshot: sums over its pools, and the pools themselves, sorted by name.
 
-    `pool` is the only pool that was measured; None for all.
+    Attributes
+    ----------
+    pool
+        The only pool that was measured; None for all.
+    pools
+        What was measured of each.
+    not_looked_at
+        Constraints of their jobs that no figure takes into account (`Snapshot.not_looked_at`).
     """
 
     pool: str | None
     pools: tuple[PoolMeasurement, ...]
+    not_looked_at: tuple[Skipped, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return the content of ``sifopt measure -o json``."""
@@ -153,11 +182,14 @@ class Measurement(Figures):
             "schema": SCHEMA,
             "pool": self.pool,
             **Figures.to_dict(self),
+            "not_looked_at": overlooked_json(self.not_looked_at),
             "pools": [pool.to_dict() for pool in self.pools],
         }
 
 
-def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | None = None) -> Measurement:
+def measure(
+    snapshot: Snapshot, *, time_limit: float | None = None, pool: str | None = None, constraints: bool = True
+) -> Measurement:
     """Measure a snapshot: how many nodes are partial, and how many of those need not be.
 
     Everything but the solver is linear in nodes and instances.
@@ -171,6 +203,8 @@ def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | 
         status UNKNOWN. At 0 no solver is called.
     pool
         Measure this pool only.
+    constraints
+        Whether to say what each sort of constraint costs, in the time that is left when all else is known.
 
     Raises
     ------
@@ -182,12 +216,22 @@ def measure(snapshot: Snapshot, *, time_limit: float | None = None, pool: str | 
     contents = snapshot.contents
     if pool is not None:
         contents = {pool: contents[pool]}
-    return add_up([_measure_pool(name, nodes, deadline) for name, nodes in contents.items()], pool=pool)
+    known = PoolOptima(snapshot, deadline, contents, prefer_empty=True).known
+    pools = [_measure_pool(name, nodes, known[name], deadline) for name, nodes in contents.items()]
+    if constraints:
+        pools = [
+            replace(one, constraints=constraint_costs(snapshot, one.pool, one.inherent, deadline))
+            if one.is_constrained
+            else one
+            for one in pools
+        ]
+    return add_up(pools, pool=pool, not_looked_at=overlooked(snapshot, pool))
 
 
-def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline) -> PoolMeasurement:
+def _measure_pool(
+    pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum, deadline: Deadline
+) -> PoolMeasurement:
     constrained, ideal = constrained_problem(contents), ideal_problem(contents)
-    inherent = solve_pool(constrained.problem, start=constrained.current, time_limit=deadline.seconds_left)
     best = inherent
     if ideal.problem != constrained.problem:
         best = solve_pool(ideal.problem, start=ideal.current, time_limit=deadline.seconds_left, prefer_empty=False)
@@ -197,7 +241,7 @@ def _measure_pool(pool: str, contents: Sequence[NodeContent], deadline: Deadline
 def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum, best: PoolOptimum) -> PoolMeasurement:
     """Return the figures of a pool with these nodes, given its two optima: the ideal one is the `best`."""
     partial_nodes = sum(0 < node.used < node.capacity for node in contents)
-    instances = Counter(demand for node in contents for demand in (*node.immovable, *node.movable))
+    instances = Counter(gpus for node in contents for gpus in (*node.immovable, *map(gpus_of, node.movable)))
     need = _wcc_need(instances)
     free = [node.capacity - node.used for node in contents if node.takes_instances]
     avoidable = partial_nodes - inherent.partial_nodes
@@ -220,7 +264,9 @@ def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum
         empty_nodes_after_status=inherent.empty_nodes_status,
         full_nodes=sum(node.used >= node.capacity > 0 for node in contents),
         unschedulable_nodes=sum(not node.schedulable for node in contents),
-        largest_free_block=max(free, default=0),
+        largest_free_block=max(
+            (node.capacity - node.used for node in contents if node.takes_instances and not node.exhausted), default=0
+        ),
         overcommitted=tuple(sorted(node.name for node in contents if node.overcommitted)),
         wcc=need <= instances[1],
         wcc_supply=instances[1],
@@ -231,7 +277,9 @@ def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum
     )
 
 
-def add_up(pools: Sequence[PoolMeasurement], *, pool: str | None) -> Measurement:
+def add_up(
+    pools: Sequence[PoolMeasurement], *, pool: str | None, not_looked_at: tuple[Skipped, ...] = ()
+) -> Measurement:
     """Return the figures of pools together; `pool` is the only one that was asked about, None for all."""
     instances: Counter[int] = Counter()
     for one in pools:
@@ -264,6 +312,7 @@ def add_up(pools: Sequence[PoolMeasurement], *, pool: str | None) -> Measurement
         status=_all_settled([one.status for one in pools]),
         pool=pool,
         pools=tuple(pools),
+        not_looked_at=not_looked_at,
     )
 
 

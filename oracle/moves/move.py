@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from immutables import Map
+
 from compass_core.errors import CompassError, UnknownJobError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot
 
@@ -198,8 +200,10 @@ def protect(
     *,
     strict: bool = True,
     numbers: Mapping[tuple[str, int], int] | None = None,
+    max_priority: int | None = None,
+    max_per_budget: int | None = None,
 ) -> Snapshot:
-    """Return the snapshot in which these jobs and instances cannot move.
+    """Return the snapshot in which these jobs and instances cannot move, nor what a disruption budget holds for good.
 
     Parameters
     ----------
@@ -207,12 +211,17 @@ def protect(
         The cluster.
     names
         Names of jobs, of namespaces and of instances. `team` and `team/*` stand for every job whose name begins with
-        `team/`; `job:3` is the instance of that number, `job:pod-a` the one of that name, unless a job is called so.
+        `team/`; `job:3` is the instance of that number, `job:pod-a` the one of that name, unless a job is called so. A
+        component of a job, such as `10+1`, stands for the whole job.
     strict
         Whether a name that stands for nothing is an error. It may be a misspelt one, and what was to be protected would
         then move; of names stored earlier, it may be a job that has ended.
     numbers
         Numbers of instances, by job and position, where they are not those of their position.
+    max_priority
+        Jobs of a higher priority cannot move either, nor those whose priority is not known; None for all priorities.
+    max_per_budget
+        No disruption budget allows more instances to be down at a time; None for as many as it says.
 
     Raises
     ------
@@ -220,6 +229,13 @@ def protect(
         A name stands for nothing that runs.
     """
     names = set(names)
+    if max_per_budget is not None:
+        budgets = {budget: min(most, max_per_budget) for budget, most in snapshot.budgets.items()}
+        snapshot = replace(snapshot, budgets=Map(budgets))
+    held = {budget for budget, most in snapshot.budgets.items() if not most}
+    if held or max_priority is not None:
+        jobs = (_spared(job, held, max_priority) for job in snapshot.jobs)
+        snapshot = replace(snapshot, jobs=tuple(jobs))
     if not names:
         return snapshot
     known = {name for job in snapshot.jobs for name in _names(job)}
@@ -235,11 +251,18 @@ def protect(
     return replace(snapshot, jobs=tuple(jobs))
 
 
+def _spared(job: RunningJob, held: Collection[str], max_priority: int | None) -> RunningJob:
+    """Return a job of which nothing moves that is in a budget without room, or all if its priority is too high."""
+    too_high = max_priority is not None and (job.priority is None or job.priority > max_priority)
+    instances = {(job.name, i) for i, one in enumerate(job.instances) if any(name in held for name in one.budgets)}
+    return _pinned(job, instances, every=too_high)
+
+
 def _names(job: RunningJob) -> set[str]:
-    """Return what stands for a job: its name, and each part of it that ends before a slash, with and without `/*`."""
+    """Return what stands for a job: it, its components, and what in it ends before a slash, with and without `/*`."""
     parts = job.name.split("/")
     namespaces = {"/".join(parts[:k]) for k in range(1, len(parts))}
-    return {job.name} | namespaces | {f"{namespace}/*" for namespace in namespaces}
+    return {job.name, *job.components} | namespaces | {f"{namespace}/*" for namespace in namespaces}
 
 
 def _meant(snapshot: Snapshot, name: str, numbers: Mapping[tuple[str, int], int]) -> tuple[str, int] | None:

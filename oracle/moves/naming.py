@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move
 from oracle.optimum.model import NodeKind
+from oracle.snapshots.kinds import gpus_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.moves.replay import Key
+    from oracle.moves.stocks import Key
     from oracle.optimum.model import Change
     from oracle.snapshots.model import NodeContent, Snapshot
 
@@ -39,8 +40,8 @@ class Named:
 class Naming:
     """Which nodes and instances carry out plans, of one pool after the other.
 
-    Of those that would do, those come first that disturb jobs of the least weight beside those disturbed already. That
-    is a rule of thumb: nothing is proved about it.
+    Of those that would do, those come first that disturb jobs of the least weight beside those disturbed already, then
+    those of the lowest priority. That is a rule of thumb: nothing is proved about it.
 
     Parameters
     ----------
@@ -57,11 +58,12 @@ class Naming:
     ) -> None:
         self._weights = weights or {}
         self._disturbed = set(disturbed)
+        self._ranks = snapshot.priority_ranks
         self._residents: defaultdict[tuple[str, int], list[Key]] = defaultdict(list)
         for job in snapshot.jobs:
             for i, instance in enumerate(job.instances):
                 if instance.movable:
-                    self._residents[instance.node, instance.gpus].append((job.name, i))
+                    self._residents[instance.node, snapshot.kinds[job.name, i]].append((job.name, i))
 
     def name(self, nodes: Mapping[NodeKind, Iterable[str]], changes: Mapping[Change, int]) -> Named:
         """Return moves that carry out a plan of one pool.
@@ -90,7 +92,7 @@ class Naming:
                 for gpus in change.arriving.elements():
                     places[gpus].append(name)
         moves = (
-            Move(0, *key, gpus, source, places[gpus].pop(0))
+            Move(0, *key, gpus_of(gpus), source, places[gpus].pop(0))
             for gpus in sorted(leaving, reverse=True)
             for key, source in leaving[gpus]
         )
@@ -113,12 +115,22 @@ class Naming:
         for gpus in demands:
             there = (key for key in self._residents[name, gpus] if key not in chosen)
             chosen.append(
-                min(there, key=lambda key: (self._weight(key[0], chosen), key[0] not in self._disturbed, key))
+                min(
+                    there,
+                    key=lambda key: (
+                        self._weight(key[0], chosen),
+                        key[0] not in self._disturbed,
+                        self._ranks[key[0]],
+                        key,
+                    ),
+                )
             )
         return chosen
 
-    def _weigh(self, keys: Iterable[Key]) -> int:
-        return sum(self._weight(job) for job in {job for job, _ in keys})
+    def _weigh(self, keys: Iterable[Key]) -> tuple[int, int]:
+        """Return what it costs to disturb the jobs of these, and how high their priorities are."""
+        jobs = {job for job, _ in keys} - self._disturbed
+        return sum(self._weights.get(job, 1) for job in jobs), sum(self._ranks[job] for job in jobs)
 
     def _weight(self, job: str, chosen: Iterable[Key] = ()) -> int:
         """Return what it costs to disturb this job as well."""

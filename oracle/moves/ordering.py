@@ -15,12 +15,13 @@ from oracle.moves.rematching import rematched
 from oracle.moves.replay import Occupancy, by_steps, replay
 from oracle.moves.sequence import NoOrderError, find_sequence
 from oracle.moves.steps import stops_and_steps
+from oracle.moves.stocks import Free, Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from oracle.moves.move import Relocated
-    from oracle.moves.replay import Key
+    from oracle.moves.stocks import Key
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["NoOrderError", "live_sequence", "live_start", "order_interchangeably", "order_moves"]
@@ -56,29 +57,29 @@ def order_moves(
     if limit is not None and limit < 1:
         raise ValueError(f"max_per_job_at_once: expected at least 1 instance, got {limit}")
     moves = [Move(0, item.job, item.instance, item.gpus, item.source, item.destination) for item in relocations]
-    occupancy = Occupancy(snapshot)
+    occupancy = Occupancy(snapshot, max_per_job_at_once=limit)
     _check(moves, occupancy)
-    events = find_sequence(moves, occupancy.free, limit)
+    events = find_sequence(moves, occupancy)
     sequence = (_stop(moves[event.move]) if event.stops else moves[event.move] for event in events)
-    order = stops_and_steps(sequence, occupancy.free, limit)
+    order = stops_and_steps(sequence, occupancy)
     replay(snapshot, order.moves, order.stops, max_per_job_at_once=limit)
     return order
 
 
 def _check(moves: Sequence[Move], occupancy: Occupancy) -> None:
     """Check that each relocation is possible in itself and that all of them together fit."""
-    free = Counter(occupancy.free)
+    free = Free(occupancy.free)
     seen: set[Key] = set()
     for move in moves:
         occupancy.check_relocation(move)
-        if (move.job, move.instance) in seen:
+        key = move.job, move.instance
+        if key in seen:
             raise MoveError(f"instance {move.instance} of {move.job!r} is relocated twice")
-        seen.add((move.job, move.instance))
-        free[move.source] += move.gpus
-        free[move.destination] -= move.gpus
-    for node in sorted({move.destination for move in moves}):
-        if free[node] < 0:
-            raise MoveError(f"node {node!r} would end over-booked by {-free[node]}")
+        seen.add(key)
+        free.give(occupancy.stocks.taken(key, move.source))
+        free.take(occupancy.stocks.taken(key, move.destination))
+    for stock in sorted(stock for stock, amount in free.items() if amount < 0 <= occupancy.free[stock]):
+        raise MoveError(f"node {stock.node!r} would end {stock.over_booked(-free[stock])}")
 
 
 def _stop(move: Move) -> Stop:
@@ -104,7 +105,8 @@ def order_interchangeably(
     try:
         exchanged = rematched(snapshot, relocations)
         orders.append(order_moves(snapshot, exchanged, max_per_job_at_once=max_per_job_at_once))
-    except NoOrderError:
+    except (NoOrderError, MoveError):
+        # Where kinds leave something out, not all that is exchanged may stand where it goes.
         if first is not None:
             raise first from None
     return min(orders, key=lambda order: (len(order.stops), order.steps))
@@ -134,10 +136,11 @@ def _into_free_space(order: MoveOrder, occupancy: Occupancy) -> tuple[tuple[Move
     Instead of being stopped an instance is parked on a node with room to spare, beside all that is still to arrive
     there. Where no node has that it stays, and so does what then has no room.
     """
-    free = Counter(occupancy.free)
-    arriving = Counter[str]()
+    free, taken = Free(occupancy.free), occupancy.stocks.taken
+    arriving = Counter[Stock]()
     for move in order.moves:
-        arriving[move.destination] += move.gpus
+        arriving.update(dict(taken((move.job, move.instance), move.destination)))
+    pools = occupancy.stocks.pools
     parked: dict[Key, str] = {}
     staying: set[Key] = set()
     sequence: list[Move] = []
@@ -145,19 +148,24 @@ def _into_free_space(order: MoveOrder, occupancy: Occupancy) -> tuple[tuple[Move
     def make(move: Move) -> None:
         if move.source != move.destination:
             sequence.append(move)
-            free[move.source] += move.gpus
-            free[move.destination] -= move.gpus
+            free.give(taken((move.job, move.instance), move.source))
+            free.take(taken((move.job, move.instance), move.destination))
 
     for moves, stops in by_steps(order.moves, order.stops):
         for stop in stops:
             key = stop.job, stop.instance
-            room = {
-                node: free[node] - arriving[node] - stop.gpus
-                for node, pool in occupancy.pools.items()
-                if pool == occupancy.pools[stop.node] and node != stop.node and occupancy.is_open(node)
-            }
             # The tightest node that will do leaves the others for larger instances.
-            place = min((node for node in room if room[node] >= 0), key=lambda node: (room[node], node), default=None)
+            place = min(
+                (
+                    (free[Stock(node)] - arriving[Stock(node)], node)
+                    for node, pool in pools.items()
+                    if pool == pools[stop.node]
+                    and node != stop.node
+                    and not occupancy.stocks.why_shut(key, node)
+                    and all(amount <= free[stock] - arriving[stock] for stock, amount in taken(key, node))
+                ),
+                default=(0, None),
+            )[1]
             if place is None:
                 staying.add(key)
             else:
@@ -165,9 +173,9 @@ def _into_free_space(order: MoveOrder, occupancy: Occupancy) -> tuple[tuple[Move
                 make(Move(0, *key, stop.gpus, stop.node, place))
         for move in moves:
             key = move.job, move.instance
-            arriving[move.destination] -= move.gpus
+            arriving.subtract(dict(taken(key, move.destination)))
             source = parked.get(key, move.source)
-            if key in staying or (source != move.destination and move.gpus > free[move.destination]):
+            if key in staying or (source != move.destination and not free.fits(taken(key, move.destination))):
                 staying.add(key)
             else:
                 make(replace(move, step=0, source=source))

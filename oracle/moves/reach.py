@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from oracle.moves.move import Move
+from oracle.snapshots.kinds import Rules, gpus_of, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from oracle.moves.replay import Key
+    from oracle.moves.stocks import Key
+    from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import NodeContent, Snapshot
 
 # Nodes of all placements visited in one pool together, a second's worth: 5,000 placements of ten nodes.
@@ -17,37 +19,52 @@ MAX_NODES = 50_000
 
 
 class Standing(NamedTuple):
-    """One node: what it offers beside what cannot move, whether it takes instances, and the demands on it."""
+    """One node: what it offers beside what cannot move, whether it takes instances, its rules, what stands on it."""
 
     capacity: int
     held: int
     takes: bool
-    demands: tuple[int, ...]
+    rules: Rules
+    holds: tuple[Kind, ...]
 
     @property
     def free(self) -> int:
         """GPUs that instances can have."""
-        return self.capacity - self.held - sum(self.demands) if self.takes else 0
+        return self.capacity - self.held - total_gpus(self.holds) if self.takes else 0
+
+    def takes_one(self, kind: Kind) -> bool:
+        """Whether an instance of this kind may come to the node as it is."""
+        return gpus_of(kind) <= self.free and self.rules.allow((*self.holds, kind))
+
+    def copies(self, kind: Kind) -> int:
+        """Return how many instances of this kind may come to the node as it is."""
+        copies = self.rules.most(kind, self.free // gpus_of(kind))
+        while copies and not self.rules.allow((*self.holds, *[kind] * copies)):
+            copies -= 1
+        return copies
 
     @property
     def is_partial(self) -> bool:
         """Whether some but not all GPUs are in use."""
-        return 0 < self.held + sum(self.demands) < self.capacity
+        return 0 < self.held + total_gpus(self.holds) < self.capacity
 
 
 Measure: TypeAlias = "Callable[[Sequence[Standing]], int]"
 
-_Nodes: TypeAlias = "Mapping[str, tuple[tuple[int, Key], ...]]"
-"""The movable instances on each node, with their demands, the largest first."""
+_Nodes: TypeAlias = "Mapping[str, tuple[tuple[Kind, Key], ...]]"
+"""The movable instances on each node, with their kinds, the largest first."""
 
 
 def shortest_live(
-    snapshot: Snapshot, contents: Sequence[NodeContent], measure: Measure, *, max_nodes: int = MAX_NODES
+    snapshot: Snapshot, pool: str, measure: Measure, *, max_nodes: int = MAX_NODES
 ) -> dict[int, tuple[Move, ...]] | None:
-    """Return for each value that live moves give a measure of the pool the shortest sequence that does, without steps.
+    """Return for each value that live moves give a measure of a pool the shortest sequence that does, without steps.
 
-    None if there are too many placements to try.
+    None if there are too many placements to try, or kinds do not tell where instances may stand.
     """
+    if not snapshot.kinds_are_exact(pool):
+        return None
+    contents = snapshot.contents[pool]
     search = _Search(snapshot, contents)
     start = search.start
     found: dict[int, tuple[Move, ...]] = {measure(search.standing(start)): ()}
@@ -72,17 +89,23 @@ def shortest_live(
 class _Search:
     def __init__(self, snapshot: Snapshot, contents: Sequence[NodeContent]) -> None:
         self._nodes = {node.name: node for node in contents}
-        held: dict[str, list[tuple[int, Key]]] = {name: [] for name in self._nodes}
+        held: dict[str, list[tuple[Kind, Key]]] = {name: [] for name in self._nodes}
         for job in snapshot.jobs:
             for i, instance in enumerate(job.instances):
                 if instance.movable and instance.node in held:
-                    held[instance.node].append((instance.gpus, (job.name, i)))
+                    held[instance.node].append((snapshot.kinds[job.name, i], (job.name, i)))
         self.start: _Nodes = {name: _sorted(instances) for name, instances in held.items()}
 
     def standing(self, nodes: _Nodes) -> list[Standing]:
         """Return the nodes without the names of their instances."""
         return [
-            Standing(node.capacity, sum(node.immovable), node.takes_instances, tuple(gpus for gpus, _ in nodes[name]))
+            Standing(
+                node.capacity,
+                sum(node.immovable),
+                node.takes_instances,
+                node.rules,
+                tuple(kind for kind, _ in nodes[name]),
+            )
             for name, node in self._nodes.items()
         ]
 
@@ -92,21 +115,21 @@ class _Search:
 
     def next(self, nodes: _Nodes) -> Iterator[tuple[Move, _Nodes]]:
         """Yield the moves that can be made now, one of those that are alike, and what they lead to."""
-        kinds = dict(zip(nodes, self.standing(nodes), strict=True))
-        first: dict[Standing, list[str]] = {}
-        for name, kind in kinds.items():
-            first.setdefault(kind, []).append(name)
-        for source in (names[0] for names in first.values()):
-            for gpus, key in {gpus: (gpus, key) for gpus, key in reversed(nodes[source])}.values():
-                for target in (next((name for name in names if name != source), None) for names in first.values()):
-                    if target is not None and kinds[target].free >= gpus:
+        standing = dict(zip(nodes, self.standing(nodes), strict=True))
+        alike: dict[Standing, list[str]] = {}
+        for name, one in standing.items():
+            alike.setdefault(one, []).append(name)
+        for source in (names[0] for names in alike.values()):
+            for kind, key in {kind: (kind, key) for kind, key in reversed(nodes[source])}.values():
+                for target in (next((name for name in names if name != source), None) for names in alike.values()):
+                    if target is not None and standing[target].takes_one(kind):
                         left = list(nodes[source])
-                        left.remove((gpus, key))
-                        after = {**nodes, source: tuple(left), target: _sorted([*nodes[target], (gpus, key)])}
-                        yield Move(0, *key, gpus, source, target), after
+                        left.remove((kind, key))
+                        after = {**nodes, source: tuple(left), target: _sorted([*nodes[target], (kind, key)])}
+                        yield Move(0, *key, gpus_of(kind), source, target), after
 
 
-def _sorted(instances: Sequence[tuple[int, Key]]) -> tuple[tuple[int, Key], ...]:
+def _sorted(instances: Sequence[tuple[Kind, Key]]) -> tuple[tuple[Kind, Key], ...]:
     return tuple(sorted(instances, key=lambda one: (-one[0], one[1])))
 
 
@@ -115,6 +138,30 @@ def partial_nodes(nodes: Sequence[Standing]) -> int:
     return sum(node.is_partial for node in nodes)
 
 
-def room_for(instances: int, gpus: int) -> Measure:
-    """Return the measure that is 1 where so many new instances have room, else 0."""
-    return lambda nodes: int(sum(node.free // gpus for node in nodes) >= instances)
+def room_for(wanted: Mapping[Kind, int], *, together: bool = True) -> Measure:
+    """Return the measure of how many new instances have room, by kinds: all of them or 0 if they start together."""
+    (first, *others), instances = wanted, sum(wanted.values())
+
+    def most(nodes: Sequence[Standing]) -> int:
+        if others:
+            found = _most_room(list(nodes), [kind for kind, n in wanted.items() for _ in range(n)])
+        else:
+            found = min(instances, sum(node.copies(first) for node in nodes))
+        return found if found == instances or not together else 0
+
+    return most
+
+
+def _most_room(nodes: Sequence[Standing], kinds: Sequence[Kind]) -> int:
+    """Return how many instances of these kinds have room together, by trying every node for each."""
+    if not kinds:
+        return 0
+    best = 0
+    for node in dict.fromkeys(nodes):
+        if node.takes_one(kinds[0]):
+            rest = list(nodes)
+            rest[rest.index(node)] = node._replace(holds=(*node.holds, kinds[0]))
+            best = max(best, 1 + _most_room(rest, kinds[1:]))
+            if best == len(kinds):
+                return best
+    return max(best, _most_room(nodes, kinds[1:]))

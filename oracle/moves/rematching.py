@@ -1,26 +1,29 @@
-"""Relocations whose instances of one demand exchange destinations, so that fewer of them wait for one another.
+"""Relocations whose instances of one kind exchange destinations, so that fewer of them wait for one another.
 
-Which of several instances of one demand goes to which of their destinations changes nothing about where GPUs are in
+Which of several instances of one kind goes to which of their destinations changes nothing about where GPUs are in
 use in the end, nor about how many instances move and of which jobs. It does change what waits for what: a destination
 that is free now is best given to an instance whose node others wait for.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.moves.move import Move
 from oracle.moves.replay import Occupancy
+from oracle.moves.stocks import Stock
+from oracle.snapshots.kinds import gpus_of, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oracle.moves.move import Relocated
+    from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import Snapshot
 
-Kind: TypeAlias = tuple[str, int]
-"""What is interchangeable: the pool and the demand."""
+_Alike: TypeAlias = "tuple[str, Kind]"
+"""What is interchangeable: instances of one kind in one pool."""
 
 # Instances looked at when the one is chosen that goes next: more would make the choice slow in large plans, and hardly
 # better.
@@ -39,14 +42,16 @@ def rematched(snapshot: Snapshot, relocations: Sequence[Relocated]) -> tuple[Mov
 class _Matching:
     def __init__(self, snapshot: Snapshot, relocations: Sequence[Relocated]) -> None:
         occupancy = Occupancy(snapshot)
-        self._free = Counter(occupancy.free)
-        self._pools = occupancy.pools
-        self._leaving: defaultdict[Kind, list[Relocated]] = defaultdict(list)
-        self._arriving: defaultdict[str, list[int]] = defaultdict(list)
-        self._aside: defaultdict[Kind, list[Relocated]] = defaultdict(list)
+        self._free = {node: occupancy.free[Stock(node)] for node in occupancy.stocks.pools}
+        self._pools = occupancy.stocks.pools
+        self._leaving: defaultdict[_Alike, list[Relocated]] = defaultdict(list)
+        self._arriving: defaultdict[str, list[Kind]] = defaultdict(list)
+        self._aside: defaultdict[_Alike, list[Relocated]] = defaultdict(list)
+        self._kinds = snapshot.kinds
         for item in sorted(relocations, key=lambda item: (item.job, item.instance)):
-            self._leaving[self._kind(item.destination, item.gpus)].append(item)
-            self._arriving[item.destination].append(item.gpus)
+            kind = self._kinds[item.job, item.instance]
+            self._leaving[self._pools[item.source], kind].append(item)
+            self._arriving[item.destination].append(kind)
         self._found: list[Move] = []
 
     def run(self) -> tuple[Move, ...]:
@@ -55,27 +60,24 @@ class _Matching:
         while pending or self._set_one_aside(pending):
             node = pending.popleft()
             if self._lack(node) <= 0:
-                for gpus in self._arriving.pop(node, ()):
-                    pending += self._serve(node, gpus)
+                for kind in self._arriving.pop(node, ()):
+                    pending += self._serve(node, kind)
         return tuple(self._found)
-
-    def _kind(self, node: str, gpus: int) -> Kind:
-        return self._pools[node], gpus
 
     def _lack(self, node: str) -> int:
         """GPUs that are missing on a node for all that is to arrive there."""
-        return sum(self._arriving.get(node, ())) - self._free[node]
+        return total_gpus(self._arriving.get(node, ())) - self._free[node]
 
-    def _serve(self, node: str, gpus: int) -> list[str]:
+    def _serve(self, node: str, kind: Kind) -> list[str]:
         """Send an instance to a node, and return the node that has more room now if there is one."""
-        kind = self._kind(node, gpus)
+        alike, gpus = (self._pools[node], kind), gpus_of(kind)
         self._free[node] -= gpus
-        waiting = self._leaving[kind][:_MAX_LOOKED_AT]
+        waiting = self._leaving[alike][:_MAX_LOOKED_AT]
         if not waiting:
-            self._send(self._aside[kind].pop(), node)
+            self._send(self._aside[alike].pop(), node)
             return []
         item = min(waiting, key=lambda item: self._urgency(item.source, gpus))
-        self._leaving[kind].remove(item)
+        self._leaving[alike].remove(item)
         self._free[item.source] += gpus
         self._send(item, node)
         return [item.source]
@@ -95,9 +97,10 @@ class _Matching:
         if not waiting:
             return False
         item = min(waiting, key=lambda item: self._urgency(item.source, item.gpus))
-        kind = self._kind(item.source, item.gpus)
-        self._leaving[kind].remove(item)
-        self._aside[kind].append(item)
+        kind = self._kinds[item.job, item.instance]
+        alike = self._pools[item.source], kind
+        self._leaving[alike].remove(item)
+        self._aside[alike].append(item)
         self._free[item.source] += item.gpus
-        pending += [item.source, *(node for node, demands in self._arriving.items() if item.gpus in demands)]
+        pending += [item.source, *(node for node, kinds in self._arriving.items() if kind in kinds)]
         return True

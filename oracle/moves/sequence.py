@@ -13,16 +13,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from compass_core.errors import CompassError
-from oracle.words import count
+from oracle.moves.stocks import Free, Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from oracle.moves.at_once import AtOnce
     from oracle.moves.move import Move
+    from oracle.moves.replay import Occupancy
+    from oracle.moves.stocks import Key, Taken
 
 
 class NoOrderError(CompassError):
-    """No order keeps to the limit of instances of one job at a time, or none was found: the message says which."""
+    """No order keeps to what may be down at a time, or none was found: the message says which."""
 
 
 _Stage: TypeAlias = tuple[frozenset[int], frozenset[int]]
@@ -39,28 +42,26 @@ class Event(NamedTuple):
     stops: bool
 
 
-def find_sequence(moves: Sequence[Move], free: Mapping[str, int], limit: int | None) -> tuple[Event, ...]:
+def find_sequence(moves: Sequence[Move], occupancy: Occupancy) -> tuple[Event, ...]:
     """Return all moves one after another, with few stops: none where safe moves are enough.
 
     Parameters
     ----------
     moves
         Of each instance one. All of them together fit: no node ends over-booked.
-    free
-        GPUs that nobody has, by node, before the first move.
-    limit
-        At most so many instances of one job may be stopped or moving at a time; None for any number.
+    occupancy
+        The cluster before the first move.
 
     Raises
     ------
     NoOrderError
-        The limit rules out every order that was tried.
+        What may be down at a time rules out every order that was tried.
     """
-    state = _Settling(dict(enumerate(moves)), free)
+    state = _Settling(dict(enumerate(moves)), occupancy.free, occupancy)
     state.make_safe_moves()
     while state.left:
         for component in _blocked_components({i: moves[i] for i in sorted(state.left)}):
-            for event in _solve(component, state.free, limit):
+            for event in _solve(component, state.free, occupancy):
                 state.apply(event)
         state.make_safe_moves()
     return tuple(state.events)
@@ -87,16 +88,24 @@ def _blocked_components(moves: Mapping[int, Move]) -> list[dict[int, Move]]:
 class _Settling:
     """The sequence so far and what it leaves to be done. `moves` has each move under its number."""
 
-    def __init__(self, moves: Mapping[int, Move], free: Mapping[str, int]) -> None:
+    def __init__(self, moves: Mapping[int, Move], free: Free, occupancy: Occupancy) -> None:
         self.moves = moves
-        self.free = {node: free[node] for move in moves.values() for node in (move.source, move.destination)}
+        taken = occupancy.stocks.taken
+        self.leaves: dict[int, Taken] = {i: taken((move.job, move.instance), move.source) for i, move in moves.items()}
+        self.enters = {i: taken((move.job, move.instance), move.destination) for i, move in moves.items()}
+        ends = (*self.leaves.values(), *self.enters.values())
+        self.free = Free({stock: free[stock] for taken in ends for stock, _ in taken})
         self.left = set(moves)
         self.stopped: set[int] = set()
         self.events: list[Event] = []
-        self.arriving = Counter[str]()
+        self.arriving = Counter[Stock]()
         self._into: defaultdict[str, list[int]] = defaultdict(list)
+        # What is wanted of each node, by its name.
+        self._wanted: defaultdict[str, set[Stock]] = defaultdict(set)
         for i, move in moves.items():
-            self.arriving[move.destination] += move.gpus
+            for stock, amount in self.enters[i]:
+                self.arriving[stock] += amount
+                self._wanted[stock.node].add(stock)
             self._into[move.destination].append(i)
 
     def make_safe_moves(self, nodes: Iterable[str] | None = None) -> None:
@@ -104,45 +113,50 @@ class _Settling:
 
         With `nodes`, only these and what follows from them are looked at.
         """
-        pending = list(self.arriving if nodes is None else nodes)
+        pending = list(self._into if nodes is None else nodes)
         while pending:
             node = pending.pop()
-            if 0 < self.arriving[node] <= self.free[node]:
+            if self.arriving[Stock(node)] > 0 and self.has_room_for_all(node):
                 for i in self._into[node]:
                     if i in self.left:
                         self.apply(Event(i, stops=False))
                         pending.append(self.moves[i].source)
 
+    def has_room_for_all(self, node: str, leaving: Taken = ()) -> bool:
+        """Whether a node has room for all that is still to arrive there, once so much has left it."""
+        given = dict(leaving)
+        return all(self.arriving[stock] <= self.free[stock] + given.get(stock, 0) for stock in self._wanted[node])
+
     def lack(self, node: str) -> int:
         """GPUs that are missing on a node for all that is still to arrive there."""
-        return self.arriving[node] - self.free[node]
+        stock = Stock(node)
+        return self.arriving[stock] - self.free[stock]
 
     def apply(self, event: Event) -> None:
         """Append an event, keeping account."""
         self.events.append(event)
-        i, move = event.move, self.moves[event.move]
+        i = event.move
         if i not in self.stopped:
-            self.free[move.source] += move.gpus
+            self.free.give(self.leaves[i])
         if event.stops:
             self.stopped.add(i)
         else:
-            self.free[move.destination] -= move.gpus
-            self.arriving[move.destination] -= move.gpus
+            self.free.take(self.enters[i])
+            for stock, amount in self.enters[i]:
+                self.arriving[stock] -= amount
             self.left.remove(i)
 
 
-def _solve(moves: Mapping[int, Move], free: Mapping[str, int], limit: int | None) -> Sequence[Event]:
+def _solve(moves: Mapping[int, Move], free: Free, occupancy: Occupancy) -> Sequence[Event]:
     """Return a sequence for one component that waits for itself only, with the fewest stops if it is small."""
-    attempts = [_by_rule(_Settling(moves, free), rule) for rule in _RULES]
-    allowed = [events for events in attempts if limit is None or _keeps_to(moves, events, limit)]
+    attempts = [_by_rule(_Settling(moves, free, occupancy), rule) for rule in _RULES]
+    allowed = [events for events in attempts if _keeps_to(moves, events, occupancy.at_once)]
     best: Sequence[Event] | None = min(allowed, key=_count_stops, default=None)
     if len(moves) <= MAX_SEARCHED:
         below = len(moves) + 1 if best is None else _count_stops(best)
-        best = _by_search(moves, free, limit, below) or best
+        best = _by_search(_Settling(moves, free, occupancy), occupancy.at_once, below) or best
     if best is None:
-        raise NoOrderError(
-            f"no order was found with at most {count(limit or 0, 'instance')} of one job at a time; there may be one"
-        )
+        raise NoOrderError(f"no order was found with {occupancy.at_once}; there may be one")
     return best
 
 
@@ -150,20 +164,18 @@ def _count_stops(events: Iterable[Event]) -> int:
     return sum(event.stops for event in events)
 
 
-def _by_search(
-    moves: Mapping[int, Move], free: Mapping[str, int], limit: int | None, below: int
-) -> tuple[Event, ...] | None:
+def _by_search(start: _Settling, at_once: AtOnce, below: int) -> tuple[Event, ...] | None:
     """Return the sequence with the fewest stops if they are below a number, by trying every one."""
-    start: _Stage = frozenset(), frozenset()
-    done: _Stage = frozenset(moves), frozenset()
+    nothing: _Stage = frozenset(), frozenset()
+    done: _Stage = frozenset(start.moves), frozenset()
     found: dict[_Stage, tuple[Event, ...]] = {}
-    with_a_stop_more: dict[_Stage, tuple[Event, ...]] = {start: ()}
+    with_a_stop_more: dict[_Stage, tuple[Event, ...]] = {nothing: ()}
     for _ in range(below):
         layer = [stage for stage in with_a_stop_more if stage not in found]
         found = with_a_stop_more | found
         with_a_stop_more = {}
         for stage in layer:  # it grows by what is reached without another stop
-            for event, after in _next(moves, free, limit, stage):
+            for event, after in _next(start, at_once, stage):
                 if event.stops:
                     with_a_stop_more.setdefault(after, (*found[stage], event))
                 elif after not in found:
@@ -174,21 +186,18 @@ def _by_search(
     return None
 
 
-def _next(
-    moves: Mapping[int, Move], free: Mapping[str, int], limit: int | None, stage: _Stage
-) -> Iterator[tuple[Event, _Stage]]:
+def _next(start: _Settling, at_once: AtOnce, stage: _Stage) -> Iterator[tuple[Event, _Stage]]:
     """Yield what can be done next, and what has been done and is stopped then."""
     made, stopped = stage
-    room = Counter(free)
+    room = Free(start.free)
     for i in made | stopped:
-        room[moves[i].source] += moves[i].gpus
+        room.give(start.leaves[i])
     for i in made:
-        room[moves[i].destination] -= moves[i].gpus
-    down = Counter(moves[i].job for i in stopped)
-    for i, move in moves.items():
-        if i in made or (i not in stopped and limit is not None and down[move.job] >= limit):
+        room.take(start.enters[i])
+    for i in start.moves:
+        if i in made or (i not in stopped and at_once.exceeded(_keys(start.moves, stopped | {i}))):
             continue
-        if move.gpus <= room[move.destination]:
+        if room.fits(start.enters[i]):
             yield Event(i, stops=False), (made | {i}, stopped - {i})
         if i not in stopped:
             yield Event(i, stops=True), (made, stopped | {i})
@@ -203,13 +212,13 @@ def _by_rule(state: _Settling, rule: _Rule) -> list[Event]:
     moves = state.moves
     while state.left:
         running = [i for i in state.left if i not in state.stopped]
-        opening = [i for i in running if state.lack(moves[i].source) <= moves[i].gpus]
-        fitting = [i for i in running if moves[i].gpus <= state.free[moves[i].destination]]
+        opening = [i for i in running if state.has_room_for_all(moves[i].source, state.leaves[i])]
+        fitting = [i for i in running if state.free.fits(state.enters[i])]
         if fitting:
             both = set(opening).intersection(fitting)
             chosen = min(both or fitting, key=lambda i: (rule(state, moves[i]), i))
         else:
-            chosen = min(opening or running, key=lambda i: (state.arriving[moves[i].source], moves[i].gpus, i))
+            chosen = min(opening or running, key=lambda i: (state.arriving[Stock(moves[i].source)], moves[i].gpus, i))
         state.apply(Event(chosen, stops=not fitting))
         state.make_safe_moves([moves[chosen].source, moves[chosen].destination])
     return state.events
@@ -227,13 +236,16 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
-def _keeps_to(moves: Mapping[int, Move], events: Iterable[Event], limit: int) -> bool:
-    down: defaultdict[str, set[int]] = defaultdict(set)
+def _keeps_to(moves: Mapping[int, Move], events: Iterable[Event], at_once: AtOnce) -> bool:
+    down: set[int] = set()
     for event in events:
-        of_job = down[moves[event.move].job]
-        of_job.add(event.move)
-        if len(of_job) > limit:
+        down.add(event.move)
+        if at_once.exceeded(_keys(moves, down)):
             return False
         if not event.stops:
-            of_job.remove(event.move)
+            down.remove(event.move)
     return True
+
+
+def _keys(moves: Mapping[int, Move], of: Iterable[int]) -> list[Key]:
+    return [(moves[i].job, moves[i].instance) for i in of]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from oracle.moves.move import Move, MoveError, MoveMode, Stop
-from oracle.snapshots.model import RunningInstance, RunningJob, SnapshotError, check_called, shown
+from oracle.snapshots.checks import check_called
+from oracle.snapshots.model import RunningInstance, RunningJob, SnapshotError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,6 +48,8 @@ class StoredPlan:
         What stays where it is.
     max_per_job_at_once
         At most so many instances of one job may be stopped or moving at a time; None for any number.
+    max_per_budget, max_priority
+        As for `oracle.moves.move.protect`.
     pool
         The pool that was planned; None for all.
     at_start
@@ -58,6 +61,8 @@ class StoredPlan:
     mode: MoveMode
     protected: tuple[str, ...]
     max_per_job_at_once: int | None
+    max_per_budget: int | None
+    max_priority: int | None
     pool: str | None
     at_start: tuple[RunningJob, ...] | None
 
@@ -99,6 +104,8 @@ class _StoredJson(msgspec.Struct, frozen=True, kw_only=True):
     mode: MoveMode = MoveMode.CHECKPOINT
     protected: tuple[str, ...] = ()
     max_per_job_at_once: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_per_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    max_priority: int | None = None
     pool: str | None = None
     jobs_at_start: tuple[_StoredJob, ...] | None = None
 
@@ -133,6 +140,8 @@ def read_plan(data: object) -> StoredPlan:
         mode=plan.mode,
         protected=plan.protected,
         max_per_job_at_once=plan.max_per_job_at_once,
+        max_per_budget=plan.max_per_budget,
+        max_priority=plan.max_priority,
         pool=plan.pool,
         at_start=None if plan.jobs_at_start is None else _started(plan.jobs_at_start),
     )

@@ -18,6 +18,7 @@ from oracle.optimum.node_classes import LEAVING, Packing, PackingProblem, count_
 from oracle.optimum.proof import Proof
 from oracle.optimum.reductions import Reductions, reductions_bound
 from oracle.optimum.weights import Branch, SolverProof, Weights
+from oracle.snapshots.kinds import gpus_of
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 from oracle.words import count
 
@@ -91,7 +92,7 @@ def check_problem(problem: PackingProblem) -> None:
         raise CertificateError("every node class needs its number of nodes, at least 1")
     if any(former >= latter for former, latter in pairwise(problem.classes)):
         raise CertificateError("the node classes are not sorted and distinct")
-    if any(demand < 1 or count < 1 for demand, count in problem.demands):
+    if any(gpus_of(demand) < 1 or count < 1 for demand, count in problem.demands):
         raise CertificateError("a demand is below 1 GPU, or has no instance")
     if any(former <= latter for (former, _), (latter, _) in pairwise(problem.demands)):
         raise CertificateError("the demands do not descend")
@@ -145,4 +146,5 @@ def _check_class(c: int, kind: NodeClass) -> None:
 
 
 def _descending(pattern: tuple[int, ...]) -> bool:
-    return all(demand >= 1 for demand in pattern) and all(former >= latter for former, latter in pairwise(pattern))
+    real = all(gpus_of(kind) >= 1 for kind in pattern)
+    return real and all(former >= latter for former, latter in pairwise(pattern))

@@ -23,6 +23,7 @@ from oracle.optimum.proving import Question
 from oracle.optimum.reductions import GPUS, is_uniform, uniform_counts
 from oracle.optimum.search import PoolSearch
 from oracle.optimum.solver import Deadline, Outcome, Row, solve_integers
+from oracle.snapshots.kinds import total_gpus
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
@@ -172,10 +173,12 @@ def solve_pool(
     start: Packing | None = None,
     time_limit: float | None = None,
     prefer_empty: bool = True,
+    exact: bool = True,
+    quickly: bool = False,
 ) -> PoolOptimum:
     """Return a packing of a pool with the fewest partial nodes, with its certificate.
 
-    Without a time limit the result is deterministic and its status OPTIMAL.
+    Without a time limit the result is deterministic; its status is OPTIMAL, but where packings are not `exact`.
 
     Parameters
     ----------
@@ -189,6 +192,11 @@ def solve_pool(
         called.
     prefer_empty
         Whether to look for the most empty nodes among the packings with the fewest partial ones.
+    exact
+        Whether every packing can be had. If not, `start` is the packing that is returned, and bounds are all that is
+        looked for.
+    quickly
+        Only look for the bounds that are found at once, however large the pool.
 
     Raises
     ------
@@ -202,15 +210,15 @@ def solve_pool(
     deadline = Deadline(time_limit)
     if start is not None:
         check_packing(problem, start)
-    if is_uniform(problem):
+    if is_uniform(problem) and exact:
         return _by_closed_form(problem)
-    known = [packed for packed in (greedy_packing(problem), start) if packed is not None]
-    search = PoolSearch(PlacedProblem.unplaced(problem), known, deadline)
+    known = [packed for packed in (greedy_packing(problem) if exact else None, start) if packed is not None]
+    search = PoolSearch(PlacedProblem.unplaced(problem), known, deadline, exact=exact)
     by_load = load_bound(problem)
-    search.settle(_PARTIAL_NODES, by_load)
+    search.settle(_PARTIAL_NODES, by_load, quickly=quickly)
     certificate = _certificate(problem, search, by_load)
     status = Status.UNKNOWN
-    if certificate.status is Status.OPTIMAL and prefer_empty:
+    if certificate.status is Status.OPTIMAL and prefer_empty and exact:
         certificate, status = _with_most_empty(certificate, search, deadline)
     return PoolOptimum(
         certificate=certificate,
@@ -279,7 +287,7 @@ def _most_empty_by_room(problem: PackingProblem) -> int:
     left = problem.movable_gpus
     may_be_empty: list[tuple[int, int]] = []
     for kind, nodes in zip(problem.classes, problem.nodes, strict=True):
-        room = max(kind.room, sum(kind.own))
+        room = max(kind.room, total_gpus(kind.own))
         if kind.held or not kind.capacity:
             left -= room * nodes
         else:

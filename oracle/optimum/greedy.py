@@ -6,11 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from oracle.optimum.node_classes import packing
+from oracle.snapshots.kinds import FREE, gpus_of, total_gpus
+from oracle.snapshots.model import pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.optimum.node_classes import NodeClass, Packing, PackingProblem
+    from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import Pattern
 
 
@@ -41,21 +44,21 @@ class _Attempt:
         """Decide the nodes with instances of their own; false if there are fewer instances than they would keep."""
         for c, kind in enumerate(self._kinds):
             if kind.own:
-                leave = evacuate and kind.held == 0 and kind.is_partial(sum(kind.own))
+                leave = evacuate and kind.held == 0 and kind.is_partial(total_gpus(kind.own))
                 self._pack(c, () if leave else kind.own, self._nodes[c])
         return all(count >= 0 for count in self._left.values())
 
     def fill(self) -> bool:
         """Make full nodes while a class has a pattern that fills it exactly; always true."""
         for c, kind in self._by_preference():
-            while self._nodes[c] and (pattern := _fullest(kind.room, self._left)) and sum(pattern) == kind.room:
+            while self._nodes[c] and (pattern := _fullest(kind, self._left)) and total_gpus(pattern) == kind.room:
                 self._pack(c, pattern, self._times(c, pattern))
         return True
 
     def place_rest(self) -> bool:
         """Put what is left on nodes that become partial; false if nodes run out first."""
         for c, kind in self._by_preference():
-            while self._nodes[c] and (pattern := _fullest(kind.room, self._left)):
+            while self._nodes[c] and (pattern := _fullest(kind, self._left)):
                 self._pack(c, pattern, self._times(c, pattern))
             self._pack(c, (), self._nodes[c])
         return not any(self._left.values())
@@ -75,13 +78,19 @@ class _Attempt:
             self._left[demand] -= nodes
 
 
-def _fullest(room: int, left: Counter[int]) -> Pattern:
-    """Return a pattern of these instances with as many GPUs as fit into `room`; of those, one of large demands."""
+def _fullest(node: NodeClass, left: Counter[Kind]) -> Pattern:
+    """Return a pattern of these instances with many GPUs that the node takes: as many as fit, if it has no rules.
+
+    Of such patterns one of large demands.
+    """
     best: dict[int, Pattern] = {0: ()}
-    for demand in sorted(left, reverse=True):
+    for kind in sorted(left, key=lambda kind: (-gpus_of(kind), kind)):
         for load, pattern in list(best.items()):
-            for k in range(1, min(left[demand], (room - load) // demand) + 1):
-                best.setdefault(load + k * demand, pattern + (demand,) * k)
-        if room in best:
+            most = node.rules.most(kind, min(left[kind], (node.room - load) // gpus_of(kind)))
+            for k in range(1, most + 1):
+                longer = pattern + (kind,) * k
+                if load + k * gpus_of(kind) not in best and (node.rules == FREE or node.rules.allow(longer)):
+                    best[load + k * gpus_of(kind)] = longer
+        if node.room in best:
             break
-    return best[max(best)]
+    return pattern_of(best[max(best)])

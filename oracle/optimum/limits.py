@@ -19,7 +19,7 @@ from oracle.optimum.interruption import break_off_if_requested
 from oracle.optimum.model import Pool
 from oracle.optimum.node_classes import PlacedProblem, count_partial
 from oracle.optimum.proof import NEVER, Proof
-from oracle.optimum.weights import Branch, Weights
+from oracle.optimum.weights import Branch, Weights, is_trivial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -149,8 +149,10 @@ class PoolCosts:
         ArgumentError
             The argument does not match the problem.
         """
-        more = proved(Proof(Pool.of(self.placed), argument).lines, self.limits)
-        return PoolCosts(self.placed, self.fewest, np.maximum(self.least, more), (*self.arguments, argument))
+        least = self.least
+        if not is_trivial(argument):
+            least = np.maximum(least, proved(Proof(Pool.of(self.placed), argument).lines, self.limits))
+        return PoolCosts(self.placed, self.fewest, least, (*self.arguments, argument))
 
 
 def prove(

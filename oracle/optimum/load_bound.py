@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from oracle.optimum.interruption import break_off_if_requested
+from oracle.snapshots.kinds import gpus_of, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ def load_bound(problem: PackingProblem) -> int:
     total = problem.movable_gpus
     if total > MAX_LOAD_BOUND_GPUS:
         return 0
-    packable = _subset_sums(problem.demands, max((kind.room for kind in problem.classes), default=0))
+    packable = _subset_sums(_by_gpus(problem.demands), max((kind.room for kind in problem.classes), default=0))
     forced = 0
     reachable = 1  # bit t: the classes so far can hold exactly t movable GPUs
     mask = (1 << (total + 1)) - 1
@@ -55,8 +56,16 @@ def load_bound(problem: PackingProblem) -> int:
 def _possible_loads(kind: NodeClass, packable: int) -> list[int]:
     """Return the sums of movable GPUs that a legal pattern of this class can have."""
     sums = packable & ((1 << (kind.room + 1)) - 1)
-    sums |= _subset_sums(Counter(kind.own).items(), sum(kind.own))
+    sums |= _subset_sums(_by_gpus(Counter(kind.own).items()), total_gpus(kind.own))
     return [load for load in range(sums.bit_length()) if sums >> load & 1]
+
+
+def _by_gpus(kinds: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Return how many instances have so many GPUs: rules only take sums away, so that the bound holds with them."""
+    counts: Counter[int] = Counter()
+    for kind, count in kinds:
+        counts[gpus_of(kind)] += count
+    return counts.items()
 
 
 def _subset_sums(items: Iterable[tuple[int, int]], limit: int) -> int:

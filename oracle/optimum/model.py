@@ -14,17 +14,20 @@ of them, most waiting instances, most waiting jobs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict
 
 from oracle.optimum.node_classes import PlacedProblem, constrained_class
 from oracle.optimum.parts import Parts, parts_of
 from oracle.optimum.solver import Program, Row, SolverError
+from oracle.snapshots.kinds import FREE, Rules, gpus_of, group_of, total_gpus
+from oracle.snapshots.model import pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from oracle.optimum.node_classes import NodeClass, PackingProblem
+    from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import NodeContent, Pattern
 
 Terms: TypeAlias = tuple[tuple[int, int], ...]
@@ -71,6 +74,23 @@ class Pool:
         """The demands of the instances, descending: the order of the weights of an argument."""
         return sorted(self.instances, reverse=True)
 
+    @property
+    def is_ruled(self) -> bool:
+        """Whether GPUs are not all that matters on some node."""
+        return any(kind.node_class.rules != FREE for kind in self.nodes)
+
+    def without_rules(self) -> Pool:
+        """Return the pool as if GPUs were all that matters. Every arrangement of this one is one of that."""
+        nodes: Counter[NodeKind] = Counter()
+        for kind, count in self.nodes.items():
+            own = pattern_of(map(gpus_of, kind.node_class.own))
+            holds = pattern_of(map(gpus_of, kind.holds))
+            nodes[NodeKind(replace(kind.node_class, own=own, rules=FREE), holds, kind.mark)] += count
+        instances: Counter[int] = Counter()
+        for demand, count in self.instances.items():
+            instances[gpus_of(demand)] += count
+        return Pool(nodes, instances)
+
     @classmethod
     def of(cls, placed: PlacedProblem) -> Pool:
         """Return what a pool holds now."""
@@ -104,23 +124,43 @@ class Change(NamedTuple):
 class _State(NamedTuple):
     """A node of a pool, by position, that has room for so many GPUs; `idle` if it has nothing else.
 
-    `closed` GPUs are neither in use nor to be had: none, but on nodes that no cluster has.
+    `closed` GPUs are neither in use nor to be had: none, but on nodes that no cluster has. `rules` are what else it
+    keeps, with what is spare still; of the jobs `there` it takes no second instance.
     """
 
     pool: int
     free: int
     closed: int
     idle: bool
+    rules: Rules = FREE
+    there: tuple[int, ...] = ()
+
+    def takes(self, kind: Kind) -> bool:
+        """Whether an instance of a kind may come."""
+        if gpus_of(kind) > self.free:
+            return False
+        return self.rules == FREE or (
+            not {*self.rules.jobs([group_of(kind)])} & {*self.there} and self.rules.allow([kind])
+        )
 
 
 class _Step(NamedTuple):
     """A node in a state gets an instance."""
 
     state: _State
-    gpus: int
+    kind: Kind
 
     def leads_to(self) -> _State:
-        return self.state._replace(free=self.state.free - self.gpus, idle=False)
+        state = self.state
+        free = state.free - gpus_of(self.kind)
+        if not state.rules.apart and not state.rules.spare:
+            return _State(state.pool, free, state.closed, idle=False, rules=state.rules)
+        return state._replace(free=free, idle=False, **_beside(state.rules, state.there, [self.kind]))
+
+
+class _RulesLeft(TypedDict):
+    rules: Rules
+    there: tuple[int, ...]
 
 
 class _End(NamedTuple):
@@ -193,7 +233,7 @@ class Model:
     @property
     def gpus(self) -> Terms:
         """Adds up the GPUs of the instances that arrive on a node."""
-        return tuple((column, step.gpus) for column, step in self._steps.items())
+        return tuple((column, gpus_of(step.kind)) for column, step in self._steps.items())
 
     @property
     def partial(self) -> Terms:
@@ -215,7 +255,7 @@ class Model:
 
     def arrivals(self, gpus: int) -> Terms:
         """Return the terms that count the instances of one demand that arrive on a node."""
-        return tuple((column, 1) for column, step in self._steps.items() if step.gpus == gpus)
+        return tuple((column, 1) for column, step in self._steps.items() if step.kind == gpus)
 
     def leaving(self, gpus: int, before: Pattern) -> Terms:
         """Return the terms that count the instances of one demand that leave nodes that hold `before` now."""
@@ -278,7 +318,7 @@ class Model:
         found: list[Counter[Change]] = [Counter() for _ in range(self._pools)]
         for kept in self._kept:
             for part, count in kept.parts.decode([values[column] for column in kept.columns]):
-                state = _state(kept.pool, kept.kind.node_class, sum(part))
+                state = _state(kept.pool, kept.kind.node_class, total_gpus(part), part)
                 ways = Counter({(): count}) if state is None else walks.take(state, count)
                 for taken, nodes in ways.items():
                     after = tuple(sorted((*part, *taken), reverse=True))
@@ -300,7 +340,7 @@ class Model:
                 self._packs[p, demand].append((column, copies))
             if part.load is None:
                 continue
-            state = _state(p, kind, part.load)
+            state = _state(p, kind, part.load, part.takes)
             if state is None:
                 free = kind.capacity - kind.held - part.load
                 self._ends[column] = _End(p, free, kind.is_partial(part.load), kind.is_full(part.load))
@@ -321,7 +361,7 @@ class Model:
         while pending:
             state = pending.pop()
             for demand in sorted(counts):
-                if demand <= state.free:
+                if state.takes(demand):
                     step = _Step(state, demand)
                     column = self._column(counts[demand])
                     self._steps[column] = step
@@ -341,11 +381,24 @@ def _demands(pool: Pool) -> list[int]:
     return sorted({*pool.instances, *pool.optional}, reverse=True)
 
 
-def _state(p: int, kind: NodeClass, load: int) -> _State | None:
-    """Return where the walk of a node begins that keeps so many movable GPUs; None if it gets nothing."""
-    if not kind.room or load > kind.room:
+def _state(p: int, node: NodeClass, load: int, kept: Pattern) -> _State | None:
+    """Return where the walk of a node begins that keeps these instances; None if it gets nothing."""
+    if not node.room or load > node.room:
         return None
-    return _State(p, kind.room - load, kind.capacity - kind.held - kind.room, idle=kind.is_empty(load))
+    state = _State(p, node.room - load, node.capacity - node.held - node.room, idle=node.is_empty(load))
+    if node.rules == FREE:
+        return state
+    return state._replace(**_beside(node.rules, (), kept))
+
+
+def _beside(rules: Rules, there: tuple[int, ...], kept: Iterable[Kind]) -> _RulesLeft:
+    """Return what the rules of a node leave beside these instances, and the jobs there that stand apart."""
+    groups = [group_of(kind) for kind in kept]
+    spare = rules.left(rules.spare, groups)
+    return {
+        "rules": rules._replace(spare=spare or (0,) * len(rules.spare)),
+        "there": tuple(sorted({*there, *rules.jobs(groups)})),
+    }
 
 
 class _Walks:
@@ -372,7 +425,7 @@ class _Walks:
                 self._count[step] -= together
                 if not self._count[step]:
                     self._left[step.state].remove(step)
-            taken[tuple(step.gpus for step in path)] += together
+            taken[tuple(step.kind for step in path)] += together
             nodes -= together
         return taken
 

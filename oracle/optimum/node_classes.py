@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from oracle.snapshots.kinds import FREE, Rules, gpus_of, total_gpus
 from oracle.snapshots.model import MAX_GPUS_PER_NODE, Pattern, pattern_of
 
 if TYPE_CHECKING:
@@ -46,16 +47,21 @@ class NodeClass:
         GPUs that any movable instances may take.
     own
         Movable instances the node may keep although they exceed `room`.
+    rules
+        What else it keeps; not of its own instances, which may stay.
     """
 
     capacity: int
     held: int
     room: int
     own: Pattern = ()
+    rules: Rules = FREE
 
     def allows(self, pattern: Pattern) -> bool:
         """Whether a node of this class may hold `pattern` on top of what cannot move."""
-        return sum(pattern) <= self.room or not Counter(pattern) - Counter(self.own)
+        if total_gpus(pattern) <= self.room and (self.rules == FREE or self.rules.allow(pattern)):
+            return True
+        return not Counter(pattern) - Counter(self.own)
 
     def is_partial(self, load: int) -> bool:
         """Whether some but not all GPUs are in use with `load` movable GPUs. A node of 0 GPUs never is partial."""
@@ -108,7 +114,7 @@ class PackingProblem:
     @property
     def movable_gpus(self) -> int:
         """GPUs of all movable instances."""
-        return sum(demand * count for demand, count in self.demands)
+        return sum(gpus_of(demand) * count for demand, count in self.demands)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -131,12 +137,14 @@ def packing(nodes: Mapping[tuple[int, Pattern], int]) -> Packing:
 
 def count_partial(problem: PackingProblem, packed: Packing) -> int:
     """Partial nodes of a packing."""
-    return sum(group.nodes for group in packed if problem.classes[group.node_class].is_partial(sum(group.pattern)))
+    return sum(
+        group.nodes for group in packed if problem.classes[group.node_class].is_partial(total_gpus(group.pattern))
+    )
 
 
 def count_empty(problem: PackingProblem, packed: Packing) -> int:
     """Nodes of a packing that offer GPUs and have none in use."""
-    return sum(group.nodes for group in packed if problem.classes[group.node_class].is_empty(sum(group.pattern)))
+    return sum(group.nodes for group in packed if problem.classes[group.node_class].is_empty(total_gpus(group.pattern)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,7 @@ def constrained_class(content: NodeContent) -> NodeClass:
     """Return what the node may hold when cordons and immovable instances are respected (Φ*, the inherent value)."""
     held = sum(content.immovable)
     if content.takes_instances:
-        return NodeClass(content.capacity, held, content.capacity - held)
+        return NodeClass(content.capacity, held, content.capacity - held, (), content.rules)
     return NodeClass(content.capacity, held, 0, content.movable)
 
 
@@ -200,4 +208,4 @@ def _placed(nodes: Iterable[tuple[NodeClass, Pattern]]) -> PlacedProblem:
 
 
 def _everything(content: NodeContent) -> Pattern:
-    return pattern_of(content.immovable + content.movable) if content.immovable else content.movable
+    return pattern_of((*content.immovable, *map(gpus_of, content.movable)))

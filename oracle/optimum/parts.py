@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oracle.optimum.node_classes import MAX_LOAD
 from oracle.optimum.solver import SolverError
+from oracle.snapshots.kinds import FREE, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,13 +84,13 @@ class Parts:
 def parts_of(kind: NodeClass, held: Pattern) -> Parts:
     """Return what a node of this class that holds these instances may keep of them."""
     counts = sorted(Counter(held if kind.room or kind.own else ()).items(), reverse=True)
-    if prod(count + 1 for _, count in counts) <= MAX_PARTS:
+    if kind.rules != FREE or prod(count + 1 for _, count in counts) <= MAX_PARTS:
         listed = [
             tuple(demand for (demand, _), k in zip(counts, copies, strict=True) for _ in range(k))
             for copies in product(*(range(count + 1) for _, count in counts))
         ]
         allowed = [part for part in listed if kind.allows(part)]
-        columns = tuple(Part(part, min(sum(part), MAX_LOAD)) for part in allowed)
+        columns = tuple(Part(part, min(total_gpus(part), MAX_LOAD)) for part in allowed)
         return Parts(columns, ((1, tuple((c, 1) for c in range(len(columns)))),))
     return _flow(counts)
 
@@ -106,7 +107,7 @@ def _flow(counts: Sequence[tuple[int, int]]) -> Parts:
         reached: dict[int, int] = {}
         for load, tail in last.items():
             for takes in ((), (demand,) * size):
-                head = min(load + sum(takes), MAX_LOAD)
+                head = min(load + total_gpus(takes), MAX_LOAD)
                 if head not in reached:
                     reached[head], states = states, states + 1
                 columns.append(Part(takes, None))

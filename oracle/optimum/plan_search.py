@@ -63,6 +63,7 @@ class PlanSearch(PoolSearch):
             No plan within the limit was found.
         """
         plan = self._known(limit)
+        migrations = sum(one.migrations for one in plan.changes)
         lower, argument = self.lower_bound(moves_within(limit))
         return MigrationCertificate(
             problem=self._placed.problem,
@@ -70,10 +71,10 @@ class PlanSearch(PoolSearch):
             max_partial_nodes=limit,
             changes=plan.changes,
             partial_nodes=plan.partial_nodes,
-            migrations=plan.arrivals,
+            migrations=migrations,
             lower_bound=lower,
             argument=argument,
-            status=Status.of(lower, plan.arrivals),
+            status=Status.of(lower, migrations),
         )
 
     def _known(self, limit: int) -> Arrangement:

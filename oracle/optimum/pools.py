@@ -35,6 +35,32 @@ _MIGRATION = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPool:
+    """What is known about a pool before its plans are searched.
+
+    Attributes
+    ----------
+    inherent
+        Φ*: bounds, and a packing.
+    plans
+        Plans that can be carried out, with the number of instances whose node changes.
+    exact
+        Whether every plan of its kinds can be; if not, those are all that count.
+    """
+
+    inherent: Certificate
+    plans: tuple[tuple[Changes, int], ...] = ()
+    exact: bool = True
+
+    @classmethod
+    def of(cls, placed: PlacedProblem, deadline: Deadline) -> KnownPool:
+        """Return what can be known of a pool of which every plan of its kinds can be carried out."""
+        seconds = deadline.seconds_left
+        solved = solve_pool(placed.problem, start=placed.current, time_limit=seconds, prefer_empty=False)
+        return cls(inherent=solved.certificate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitPlan:
     """The cheapest plans found for several pools under one limit.
 
@@ -76,6 +102,8 @@ class PoolsSearch:
         What each pool holds now.
     deadline
         When to stop.
+    known
+        What is known about each; of pools of which every plan of their kinds can be carried out nothing need be.
 
     Attributes
     ----------
@@ -90,16 +118,22 @@ class PoolsSearch:
         A solver returned nonsense.
     """
 
-    def __init__(self, pools: Sequence[PlacedProblem], deadline: Deadline) -> None:
+    def __init__(
+        self, pools: Sequence[PlacedProblem], deadline: Deadline, known: Sequence[KnownPool] | None = None
+    ) -> None:
         self._pools = tuple(pools)
         self._deadline = deadline
-        self.inherent: tuple[Certificate, ...] = tuple(
-            solve_pool(one.problem, start=one.current, time_limit=deadline.seconds_left, prefer_empty=False).certificate
-            for one in pools
-        )
+        known = [KnownPool.of(placed, deadline) for placed in pools] if known is None else known
+        self.inherent: tuple[Certificate, ...] = tuple(one.inherent for one in known)
         self._searches = [
-            PlanSearch(placed, [placed.current, inherent.packing], deadline)
-            for placed, inherent in zip(pools, self.inherent, strict=True)
+            PlanSearch(
+                placed,
+                [placed.current, one.inherent.packing] if one.exact else [placed.current],
+                deadline,
+                plans=one.plans,
+                exact=one.exact,
+            )
+            for placed, one in zip(pools, known, strict=True)
         ]
         now = [count_partial(placed.problem, placed.current) for placed in pools]
         self.present = sum(now)
@@ -141,8 +175,9 @@ class PoolsSearch:
             open_ = {(p, k) for p, k in enumerate(limits) if not self._searches[p].is_settled(moves_within(k))}
             if open_ <= tried:
                 break
-            for p, k in sorted(open_):
-                self._searches[p].settle(moves_within(k))
+            for quickly in (True, False):
+                for p, k in sorted(open_):
+                    self._searches[p].settle(moves_within(k), quickly=quickly)
             tried |= open_
         best = self._divided(
             [search.known(own) for search, own in zip(self._searches, self._ranges, strict=True)], limit

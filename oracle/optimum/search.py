@@ -8,17 +8,19 @@ the fewest partial nodes are asked for or the fewest instances that arrive makes
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from oracle.optimum.evidence import CertificateError
 from oracle.optimum.migration_certificate import Changes, by_class, changes, check_changes, packing_after
 from oracle.optimum.model import Model, Pool
-from oracle.optimum.proof import NEVER, Proof
+from oracle.optimum.proof import NEVER, Proof, line_of
 from oracle.optimum.proving import Prover
 from oracle.optimum.solver import Outcome, Row, SolverError, solve_integers
 from oracle.optimum.weights import SolverProof, Weights
+from oracle.snapshots.kinds import gpus_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,13 +53,28 @@ class PoolSearch:
         Packings of the pool. Of arrangements that are equally good the first one known is the best.
     deadline
         When to stop.
+    plans
+        Further arrangements: how its nodes change, and how many instances arrive, which may be more than kinds tell.
+    exact
+        Whether every arrangement of its kinds can be had. If not, those known are all that count, and bounds are all
+        that is looked for.
     """
 
-    def __init__(self, placed: PlacedProblem, known: Iterable[Packing], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        placed: PlacedProblem,
+        known: Iterable[Packing],
+        deadline: Deadline,
+        *,
+        plans: Iterable[tuple[Changes, int]] = (),
+        exact: bool = True,
+    ) -> None:
         self._placed = placed
         self._deadline = deadline
+        self._exact = exact
         self._pool = Pool.of(placed)
-        self._found = [self._checked(towards(placed, packed)) for packed in known]
+        self._found = [self._checked(towards(placed, one)) for one in known]
+        self._found += (replace(self._checked(changed), arrivals=arrivals) for changed, arrivals in plans)
         self._proofs: dict[Tree, tuple[Line, ...]] = {}
         self._claims: dict[Question, SolverProof] = {}
 
@@ -88,7 +105,7 @@ class PoolSearch:
         """Whether the bound meets the best arrangement known; see `settle`."""
         return max(at_least, self.lower_bound(question)[0]) == self._attained(question)
 
-    def settle(self, question: Question, at_least: int = 0) -> None:
+    def settle(self, question: Question, at_least: int = 0, *, quickly: bool = False) -> None:
         """Find the best arrangement, and prove that it is, as far as time allows.
 
         Parameters
@@ -97,13 +114,16 @@ class PoolSearch:
             What is to be least.
         at_least
             What bounds it, as is known already.
+        quickly
+            Only look for the bounds that are found at once, however large the pool.
 
         Raises
         ------
         SolverError
             A solver returned nonsense.
         """
-        for step in (self._use_weights, self._use_integers):
+        steps = (self._use_weights_without_rules, self._use_weights, self._use_integers)
+        for step in steps[: 1 if quickly else 3 if self._exact else 2]:
             if self.is_settled(question, at_least) or not self._deadline.is_open():
                 return
             step(question, at_least)
@@ -132,6 +152,19 @@ class PoolSearch:
     def _attained(self, question: Question) -> int:
         best = self.best(question)
         return NEVER if best is None else question.rank(best.partial_nodes, best.arrivals)[0]
+
+    def _use_weights_without_rules(self, question: Question, at_least: int) -> None:
+        """Bound what is asked for by weights of the pool without its rules, whose program is far smaller."""
+        if not self._pool.is_ruled:
+            return
+        simple = self._pool.without_rules()
+        del at_least
+        found = Prover(simple, Model([simple])).weights(question, self._attained(question), self._deadline)
+        if found is not None:
+            by_gpus = dict(zip(simple.demands, found[0].demands, strict=True))
+            demands = tuple(by_gpus[gpus_of(demand)] for demand in self._pool.demands)
+            weights = Weights(found[0].partial, found[0].arrival, demands)
+            self._proofs[weights] = (line_of(self._pool, weights),)
 
     def _use_weights(self, question: Question, at_least: int) -> None:
         """Bound what is asked for by the dual values of the linear program."""
@@ -163,11 +196,14 @@ class PoolSearch:
 
 def towards(placed: PlacedProblem, wanted: Packing) -> Changes:
     """Return changes that end with this packing, cheap ones first. Not the cheapest there are."""
+    if wanted == placed.current:
+        return ()
     left = Counter({(group.node_class, group.pattern): group.nodes for group in wanted})
     open_ = {(group.node_class, group.pattern): group.nodes for group in placed.current}
     holds = {pattern: Counter(pattern) for _, pattern in (*left, *open_)}
+    ends = {c: [group.pattern for group in groups] for c, groups in groupby(wanted, lambda group: group.node_class)}
     pairs = [
-        ((holds[after] - holds[before]).total(), c, before, after) for c, before in open_ for d, after in left if c == d
+        ((holds[after] - holds[before]).total(), c, before, after) for c, before in open_ for after in ends.get(c, ())
     ]
     found: Counter[tuple[int, Pattern, Pattern]] = Counter()
     for _, c, before, after in sorted(pairs):

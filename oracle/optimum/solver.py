@@ -208,7 +208,13 @@ def solve_integers(
     version = solver.SolverVersion()
     if not set_time_limit(solver, deadline):
         return IntegerAnswer(Outcome.GAVE_UP, (), None, version)
-    limits = {"limits/nodes": max_nodes, "separating/maxroundsroot": max_cut_rounds}
+    # Where a restart meets the limit of nodes, SCIP ends without a status, and complains.
+    restarts = None if max_nodes is None else 0
+    limits = {
+        "limits/nodes": max_nodes,
+        "presolving/maxrestarts": restarts,
+        "separating/maxroundsroot": max_cut_rounds,
+    }
     parameters = _PARAMETERS + "".join(f"{name} = {most}\n" for name, most in limits.items() if most is not None)
     if not solver.SetSolverSpecificParametersAsString(parameters):
         raise SolverError(f"{version} refuses its parameters")

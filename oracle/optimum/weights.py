@@ -103,3 +103,10 @@ class Cut(NamedTuple):
 
 class ArgumentError(ValueError):
     """An argument that is none: weights that do not match what they are about, or a negative one."""
+
+
+def is_trivial(argument: Tree) -> bool:
+    """Whether an argument proves, of whatever pool, that nothing has to arrive: all that it weighs are arrivals."""
+    if not isinstance(argument, Weights) or argument.partial < 0 or argument.arrival < 0:
+        return False
+    return not argument.partial and not argument.branches and not any(argument.demands)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from oracle.optimum.node_classes import constrained_problem
-from oracle.optimum.pools import PoolsSearch
+from oracle.moves.attained import PoolOptima
 from oracle.planning.frontier import PlanFrontier, PlanFrontierPoint, PoolFrontier
+from oracle.planning.plans_search import plans_search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from oracle.optimum.pools import PoolsSearch
     from oracle.optimum.solver import Deadline
     from oracle.optimum.weights import Tree
     from oracle.snapshots.model import Snapshot
@@ -30,7 +31,8 @@ MAX_STORED_CHANGES = 20_000
 
 def frontier_of_pools(snapshot: Snapshot, deadline: Deadline) -> PlanFrontier:
     """Return the frontier of all pools together; points not settled by the deadline have both bounds."""
-    search = PoolsSearch([constrained_problem(nodes) for nodes in snapshot.contents.values()], deadline)
+    optima = PoolOptima(snapshot, deadline)
+    search = plans_search(optima, optima.stages(), deadline)
     every = range(search.fewest, search.present + 1)
     looked_at = set(every if len(every) <= MAX_POINTS else (every[0], every[-1]))
     for limit in sorted(looked_at):

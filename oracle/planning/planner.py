@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from oracle.moves.move import Move, MoveMode, MoveOrder, protect, with_names
+from oracle.moves.move import Move, MoveMode, MoveOrder, with_names
 from oracle.moves.ordering import NoOrderError, live_sequence, live_start, order_interchangeably
 from oracle.moves.reach import partial_nodes, shortest_live
 from oracle.moves.replay import Occupancy, replay
@@ -17,21 +17,24 @@ from oracle.moves.steps import in_steps
 from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
-from oracle.optimum.node_classes import constrained_problem
-from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline
 from oracle.planning.pool_part import part_of
 from oracle.planning.result import Asked, Plan, PoolEvidence
-from oracle.planning.whose import Choice, CountingBound, WhoseSearch, named
+from oracle.planning.reuse import destinations
+from oracle.planning.whose import Choice, CountingBound, WhoseSearch
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from oracle.optimum.pools import SplitPlan
+    from oracle.moves.stocks import Key
+    from oracle.optimum.pools import PoolsSearch, SplitPlan
     from oracle.snapshots.model import Snapshot
 
 __all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
+
+# What it takes to put moves in order and play them, for each instance of a cluster in which a fifth of them move.
+_SECONDS_AN_INSTANCE = 1.35e-4
 
 
 def plan(
@@ -41,10 +44,13 @@ def plan(
     max_migrations: int | None = None,
     max_jobs_disturbed: int | None = None,
     max_per_job_at_once: int | None = None,
+    max_per_budget: int | None = None,
+    max_priority: int | None = None,
     moves: MoveMode | str = MoveMode.CHECKPOINT,
     protected: Iterable[str] = (),
     weights: Mapping[str, int] | None = None,
     pool: str | None = None,
+    start_from: Plan | None = None,
     time_limit: float | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Plan:
@@ -63,6 +69,10 @@ def plan(
         these reach.
     max_per_job_at_once
         At most so many instances of one job may be stopped or moving at a time.
+    max_per_budget
+        At most so many instances of one disruption budget may be, or as many as the budget allows if those are fewer.
+    max_priority
+        Jobs of a higher priority, and those whose priority is not known, are not moved.
     moves
         Whether an instance may be stopped before its destination is free (`checkpoint`), or every move must go into
         free space (`live`). Where no live moves lead within `max_partial_nodes`, a live plan leaves as few as they can.
@@ -72,6 +82,10 @@ def plan(
         What it costs to disturb a job, at least 0; 1 for jobs not named.
     pool
         Plan this pool only: moves, figures and limits are about its nodes.
+    start_from
+        An earlier plan, perhaps of the cluster as it was a moment ago. Where instances are searched by name, that
+        starts from where this plan puts them, as far as they may go there still; where a program settles a pool at
+        once, it has no say.
     time_limit
         Seconds of wall time; None for as long as it takes. What is not settled by then is UNKNOWN.
     on_progress
@@ -95,13 +109,21 @@ def plan(
         max_migrations=max_migrations,
         max_jobs_disturbed=max_jobs_disturbed,
         max_per_job_at_once=max_per_job_at_once,
+        max_per_budget=max_per_budget,
+        max_priority=max_priority,
         protected=tuple(sorted(set(protected))),
         weights=dict(weights or {}),
         pool=pool,
     )
     mode = MoveMode(moves)
     asked.check(snapshot)
-    planner = _Planner(protect(snapshot, asked.protected), asked, Deadline(time_limit), on_progress or _say_nothing)
+    # To put moves in order and play them takes its time.
+    least = time_limit is not None and min(
+        time_limit / 3, _SECONDS_AN_INSTANCE * sum(len(job.instances) for job in snapshot.jobs)
+    )
+    deadline = Deadline(None if time_limit is None else time_limit - least)
+    start = None if start_from is None else destinations(start_from, snapshot)
+    planner = _Planner(asked.spared(snapshot), asked, deadline, on_progress or _say_nothing, start)
     return planner.checkpoint() if mode is MoveMode.CHECKPOINT else planner.live()
 
 
@@ -110,9 +132,17 @@ def _say_nothing(_: str) -> None:
 
 
 class _Planner:
-    def __init__(self, whole: Snapshot, asked: Asked, deadline: Deadline, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        whole: Snapshot,
+        asked: Asked,
+        deadline: Deadline,
+        tell: Callable[[str], None],
+        start: Mapping[Key, str] | None,
+    ) -> None:
         self._whole = whole
         self._part = part_of(whole, asked.pool)
+        self._start = start
         self._snapshot = self._part.snapshot
         self._contents = self._snapshot.contents
         self._asked = asked
@@ -122,7 +152,7 @@ class _Planner:
     def checkpoint(self) -> Plan:
         """Return the plan if instances may be stopped."""
         self._tell("fewest partial nodes, fewest moves")
-        search = WhoseSearch(self._snapshot, self._asked.weights, self._deadline)
+        search = self._whose()
         split, partial_bound = self._split(search.pools)
         most_jobs = self._asked.max_jobs_disturbed
         moves = _range(split.lower_bound, split.migrations, "move")
@@ -138,6 +168,13 @@ class _Planner:
             return self._one_at_a_time(search, partial_bound)
         known = replace(choice, partial_lower_bound=partial_bound)
         return self._plan(MoveMode.CHECKPOINT, order, search.pools, known)
+
+    def _whose(self) -> WhoseSearch:
+        asked = self._asked
+        limits = (asked.max_partial_nodes, asked.max_migrations, asked.max_jobs_disturbed)
+        # Only limits ask for plans that leave more partial nodes.
+        best_only = all(limit is None for limit in limits)
+        return WhoseSearch(self._snapshot, asked.weights, self._deadline, self._start, best_only=best_only)
 
     def _claims(self, partial_nodes: int, moves_bound: int, partial_bound: int) -> list[tuple[int, int]]:
         """Return what is to be proved: pairs of a limit on the partial nodes and the moves that it takes at least."""
@@ -185,7 +222,7 @@ class _Planner:
     def _one_at_a_time(self, search: WhoseSearch, partial_bound: int) -> Plan:
         """Return the plan of moves into free space: they can be made one at a time, so they keep to any limit."""
         asked = self._asked.max_partial_nodes
-        found = self._into_free_space(search.pools)
+        found = self._into_free_space(search)
         left = found.partial_nodes_after
         if asked is not None and left > asked:
             raise UndecidedError(
@@ -204,7 +241,7 @@ class _Planner:
         """Return the plan if every move goes into free space."""
         # The best plan of all is the best live one if nothing has to stop for it.
         try:
-            found = _Planner(self._whole, self._asked, self._deadline.half(), self._tell).checkpoint()
+            found = _Planner(self._whole, self._asked, self._deadline.half(), self._tell, self._start).checkpoint()
         except UndecidedError:
             return self._into_free_space()
         if found.live and found.status is Status.OPTIMAL:
@@ -214,14 +251,14 @@ class _Planner:
             return replace(found, mode=MoveMode.LIVE, partial_nodes_lower_bound=bound)
         return self._into_free_space()
 
-    def _into_free_space(self, search: PoolsSearch | None = None) -> Plan:
+    def _into_free_space(self, whose: WhoseSearch | None = None) -> Plan:
         """Return the plan of moves into free space: of all that there are in small pools, else of some."""
         self._tell("moves into free space")
-        if search is None:
-            search = PoolsSearch([constrained_problem(nodes) for nodes in self._contents.values()], self._deadline)
+        whose = whose or self._whose()
+        search = whose.pools
         split, bound = self._split(search)
         every = self._every_live_plan() if self._deadline.is_open() else None
-        plans = self._some_live_plans(search, split) if every is None else every
+        plans = self._some_live_plans(whose, split) if every is None else every
         kept = [(left, moves) for left, moves in plans.items() if self._keeps_limits(moves)]
         asked = self._asked.max_partial_nodes
         within = [one for one in kept if asked is not None and one[0] <= asked]
@@ -232,7 +269,8 @@ class _Planner:
                 f"no live plan with {asked} partial nodes within the limits on moves and jobs was found; "
                 "there may be one"
             )
-        order = MoveOrder(moves=in_steps(moves, Occupancy(self._snapshot).free, self._asked.max_per_job_at_once))
+        limit = self._asked.max_per_job_at_once
+        order = MoveOrder(moves=in_steps(moves, Occupancy(self._snapshot, max_per_job_at_once=limit)))
         if every is not None and self._asked.max_jobs_disturbed is None:
             known = self._known_of_live(search, order, left, left, len(moves))
         else:
@@ -242,8 +280,8 @@ class _Planner:
     def _every_live_plan(self) -> dict[int, tuple[Move, ...]] | None:
         """Return the shortest live sequence to each number of partial nodes that one leads to; None if too many do."""
         found: dict[int, tuple[Move, ...]] = {0: ()}
-        for contents in self._contents.values():
-            reached = shortest_live(self._snapshot, contents, partial_nodes)
+        for pool in self._contents:
+            reached = shortest_live(self._snapshot, pool, partial_nodes)
             if reached is None:
                 return None
             pairs = [(k + more, (*moves, *further)) for k, moves in found.items() for more, further in reached.items()]
@@ -251,19 +289,20 @@ class _Planner:
             found = dict(sorted(pairs, key=lambda pair: -len(pair[1])))
         return found
 
-    def _some_live_plans(self, search: PoolsSearch, split: SplitPlan) -> dict[int, tuple[Move, ...]]:
+    def _some_live_plans(self, whose: WhoseSearch, split: SplitPlan) -> dict[int, tuple[Move, ...]]:
         """Return live sequences by the partial nodes they leave.
 
         The cheapest plan for as few partial nodes as possible, then for more and more, is put in an order in which
         instances are parked where they would have to stop; of one that cannot be, what can be made is taken.
         """
+        search = whose.pools
         found: dict[int, tuple[Move, ...]] = {search.present: ()}
         for limit in _rising(split.partial_nodes, search.present):
             cheapest = split if limit == split.partial_nodes else search.cheapest(limit)
-            relocated = named(self._snapshot, [one.by_kind() for one in cheapest.plans], self._asked.weights)
+            relocated = whose.relocations(cheapest.plans)
             moves = live_sequence(self._snapshot, relocated)
             made = live_start(self._snapshot, relocated) if moves is None else moves
-            left, _ = replay(self._snapshot, in_steps(made, Occupancy(self._snapshot).free)).partial_and_empty()
+            left, _ = replay(self._snapshot, in_steps(made, Occupancy(self._snapshot))).partial_and_empty()
             if left not in found or len(made) < len(found[left]):
                 found[left] = made
             if (moves is not None and self._keeps_limits(moves)) or not self._deadline.is_open():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.moves.move import Move, Stop
-    from oracle.moves.replay import Key
+    from oracle.moves.stocks import Key
     from oracle.snapshots.model import RunningJob, Snapshot
 
 

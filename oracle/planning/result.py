@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from compass_core.errors import UnknownJobError
-from oracle.moves.move import MoveMode
+from oracle.moves.move import MoveMode, protect
 from oracle.moves.stored import at_start, start_to_json
 from oracle.optimum.certificate import Status
 from oracle.planning.frontier import FRONTIER_MODE
 from oracle.planning.pool_part import part_of
+from oracle.snapshots.overlooked import overlooked, overlooked_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,10 @@ class Asked:
         Jobs of which instances may move.
     max_per_job_at_once
         Instances of one job that may be stopped or moving at a time.
+    max_per_budget
+        Instances of one disruption budget that may be stopped or moving at a time, if the budget does not allow fewer.
+    max_priority
+        Jobs of a higher or an unknown priority stay where they are.
     protected
         Jobs, namespaces and instances that stay where they are (`oracle.moves.move.protect`), sorted.
     weights
@@ -60,6 +65,8 @@ class Asked:
     max_migrations: int | None = None
     max_jobs_disturbed: int | None = None
     max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
     protected: tuple[str, ...] = ()
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
     pool: str | None = None
@@ -74,7 +81,7 @@ class Asked:
         ValueError
             A limit or a weight is negative, or `max_per_job_at_once` is below 1.
         """
-        for name in ("max_partial_nodes", "max_migrations", "max_jobs_disturbed"):
+        for name in ("max_partial_nodes", "max_migrations", "max_jobs_disturbed", "max_per_budget"):
             limit: int | None = getattr(self, name)
             if limit is not None and limit < 0:
                 raise ValueError(f"{name}: expected 0 or more, got {limit}")
@@ -86,6 +93,16 @@ class Asked:
                 raise UnknownJobError(f"no running job is named {job!r}; it cannot be given a weight")
             if weight < 0:
                 raise ValueError(f"the weight of job {job!r}: expected 0 or more, got {weight}")
+
+    def spared(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot in which what is to be spared cannot move.
+
+        Raises
+        ------
+        UnknownJobError
+            A protected name stands for nothing that runs.
+        """
+        return protect(snapshot, self.protected, max_priority=self.max_priority, max_per_budget=self.max_per_budget)
 
     def to_json(self) -> dict[str, object]:
         """Return what was asked for as it stands in a plan."""
@@ -244,6 +261,7 @@ class Plan:
             "live": self.live,
             "stopped_first": [stop.to_json() for stop in self.stops],
             "jobs_at_start": start_to_json(at_start(self.snapshot, self.moves)),
+            "not_looked_at": overlooked_json(overlooked(self.snapshot, self.asked.pool)),
         }
         certificate: dict[str, object] = {"pools": [pool.to_json() for pool in self.evidence]}
         if frontier is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from oracle.moves.identity import Recognised, Way
-    from oracle.moves.replay import Key
+    from oracle.moves.stocks import Key
     from oracle.snapshots.model import RunningInstance, Snapshot
 
 
@@ -114,6 +114,8 @@ def resume(
     protected: Iterable[str] = (),
     protected_now: Iterable[str] = (),
     max_per_job_at_once: int | None = None,
+    max_per_budget: int | None = None,
+    max_priority: int | None = None,
 ) -> Resumption:
     """Return what of a plan is done, and whether the rest can be carried out from this snapshot.
 
@@ -131,6 +133,8 @@ def resume(
         have ended since, the latter must run.
     max_per_job_at_once
         At most so many instances of one job may be stopped or moving at a time.
+    max_per_budget, max_priority
+        As for `oracle.moves.move.protect`.
 
     Raises
     ------
@@ -152,11 +156,19 @@ def resume(
         positions = job.positions(progress)
         found.look(job, positions, progress)
         numbers |= job.numbers(positions)
-    spared = protect(snapshot, protected, strict=False, numbers=numbers)
-    occupancy = Occupancy(protect(spared, protected_now, numbers=numbers), numbers)
+    spared = protect(
+        snapshot,
+        protected,
+        strict=False,
+        numbers=numbers,
+        max_priority=max_priority,
+        max_per_budget=max_per_budget,
+    )
+    pinned = protect(spared, protected_now, numbers=numbers)
+    occupancy = Occupancy(pinned, numbers, max_per_job_at_once=max_per_job_at_once)
     for stop in found.stopped:
         occupancy.add_stopped(stop)
-    failure = _play(occupancy, found.remaining, found.stops, max_per_job_at_once)
+    failure = _play(occupancy, found.remaining, found.stops)
     return Resumption(
         done=tuple(sorted(found.done)),
         gone=tuple(sorted(found.gone)),
@@ -279,16 +291,18 @@ def _after(snapshot: Snapshot, occupancy: Occupancy, numbers: Mapping[Key, int],
     }
     jobs = {job.name: job for job in placed(snapshot, where).jobs}
     for stop in stopped:
-        again = replace(occupancy.instances[stop.job, stop.instance], node=occupancy.where[stop.job, stop.instance])
+        again = replace(
+            occupancy.stocks.instances[stop.job, stop.instance], node=occupancy.where[stop.job, stop.instance]
+        )
         job = jobs.get(stop.job) or RunningJob(name=stop.job, instances=())
         jobs[stop.job] = replace(job, instances=(*job.instances, again))
     return replace(snapshot, jobs=tuple(jobs.values()))
 
 
-def _play(occupancy: Occupancy, moves: Sequence[Move], stops: Sequence[Stop], limit: int | None) -> StepFailure | None:
+def _play(occupancy: Occupancy, moves: Sequence[Move], stops: Sequence[Stop]) -> StepFailure | None:
     for step_moves, step_stops in by_steps(moves, stops):
         try:
-            occupancy.play(step_moves, step_stops, limit=limit)
+            occupancy.play(step_moves, step_stops)
         except MoveError as error:
             first = step_moves[0].step if step_moves else step_stops[0].before_step
             return StepFailure(first, str(error))

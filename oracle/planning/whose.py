@@ -12,23 +12,24 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
+from oracle.moves.attained import PoolOptima
 from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.certificate import Status
 from oracle.optimum.migration_certificate import by_class, check_changes
-from oracle.optimum.node_classes import constrained_problem
-from oracle.optimum.pools import PoolsSearch
 from oracle.optimum.solver import Deadline, Row
+from oracle.planning.plans_search import plans_search
 from oracle.planning.whose_model import WhoseModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oracle.moves.move import Move
+    from oracle.moves.stocks import Key
     from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.optimum.model import Change
     from oracle.optimum.pools import SplitPlan
     from oracle.planning.whose_model import Answer
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.model import NodeContent, Snapshot
 
 # Columns of the largest program that is solved: 1,250 nodes make 6,300. Where no time limit stops the search its size
 # has to.
@@ -91,6 +92,10 @@ class WhoseSearch:
         What it costs to disturb a job; 1 if it is not named.
     deadline
         When to stop.
+    start
+        Nodes where instances are put first in a search among named ones, as far as they may go there.
+    best_only
+        Whether of what that search finds only the best counts, for plans that leave as few partial nodes as possible.
 
     Attributes
     ----------
@@ -103,12 +108,24 @@ class WhoseSearch:
         A solver returned nonsense.
     """
 
-    def __init__(self, snapshot: Snapshot, weights: Mapping[str, int], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        weights: Mapping[str, int],
+        deadline: Deadline,
+        start: Mapping[Key, str] | None = None,
+        *,
+        best_only: bool = False,
+    ) -> None:
         self._snapshot = snapshot
         self._weights = weights
         self._deadline = deadline
-        self._placed = [constrained_problem(contents) for contents in snapshot.contents.values()]
-        self.pools = PoolsSearch(self._placed, deadline)
+        optima = PoolOptima(snapshot, deadline, start=start)
+        self._placed = list(optima.placed.values())
+        self._stages = optima.stages(best_only=best_only)
+        self.pools = plans_search(optima, self._stages, deadline)
+        # Programs count by kinds, so what they choose can be had only where these tell all that matters.
+        self._exact = all(optima.exact.values())
         self._counting = CountingBound(snapshot, weights)
 
     def choose(self, plan: SplitPlan) -> Choice:
@@ -125,7 +142,7 @@ class WhoseSearch:
             A solver returned nonsense.
         """
         choice = self._quick(plan)
-        if not plan.migrations or not self._deadline.is_open():
+        if not plan.migrations or not self._exact or not self._deadline.is_open():
             return choice
         model = WhoseModel(self._snapshot, self._weights)
         limits = [
@@ -150,9 +167,24 @@ class WhoseSearch:
         _, lower = self.pools.fewest_partial_nodes(most if most_migrations is None else min(most, most_migrations))
         # Fewer are of no use or cannot be, and to look for them would take time.
         floor = max(goal, lower)
-        found = self._by_program(most_jobs, most_migrations, floor) if self._deadline.is_open() else None
+        by_program = self._exact and self._deadline.is_open()
+        found = self._by_program(most_jobs, most_migrations, floor) if by_program else None
         found = found or self._by_trying(most_jobs, most_migrations, goal)
         return replace(found, partial_lower_bound=max(floor, found.partial_lower_bound))
+
+    def relocations(self, plans: Sequence[MigrationCertificate]) -> tuple[Move, ...]:
+        """Return moves that carry out plans of all pools: those they were found by, or chosen by a rule of thumb."""
+        found: list[Move] = []
+        unnamed: list[tuple[Sequence[NodeContent], MigrationCertificate]] = []
+        for contents, stages, plan in zip(self._snapshot.contents.values(), self._stages, plans, strict=True):
+            if plan.changes in stages:
+                found += stages[plan.changes].relocations
+            else:
+                unnamed.append((contents, plan))
+        if unnamed:
+            naming = Naming(self._snapshot, self._weights, {move.job for move in found})
+            found += (move for own, plan in unnamed for move in naming.name(by_kind(own), plan.by_kind()).moves)
+        return tuple(sorted(found))
 
     def _by_program(self, most_jobs: int, most_migrations: int | None, goal: int) -> Choice | None:
         """Return the best choice within the limits, as far as it is found in time; None if none is."""
@@ -191,11 +223,11 @@ class WhoseSearch:
     def _quick(self, plan: SplitPlan) -> Choice:
         """Return the choice that the rule of thumb makes."""
         return Choice(
-            moves=named(self._snapshot, [one.by_kind() for one in plan.plans], self._weights),
+            moves=self.relocations(plan.plans),
             plans=plan.plans,
             migrations_lower_bound=plan.lower_bound,
-            jobs_lower_bound=self._counting.jobs(plan.migrations),
-            weight_lower_bound=self._counting.weight(plan.migrations),
+            jobs_lower_bound=self._counting.jobs(plan.lower_bound),
+            weight_lower_bound=self._counting.weight(plan.lower_bound),
         )
 
     def _is_too_large(self, model: WhoseModel) -> bool:
@@ -209,14 +241,19 @@ class WhoseSearch:
         within: Sequence[Row],
         known: Sequence[MigrationCertificate] | None = None,
     ) -> Choice:
-        """Return a choice as good that disturbs jobs of the least weight, and copies as few GPUs as can be found."""
+        """Return a choice as good that disturbs jobs of the least weight, of low priorities, and copies few GPUs."""
         lightest = model.solve(model.weight, within, self._deadline)
         if lightest is None:
             return choice
         choice = self._bounded(self._lighter(choice, lightest, known), lightest.bound)
         if self._deadline.seconds_left is None and model.size > _MAX_GPU_COLUMNS_AT_LEISURE:
             return choice
-        as_light = [*within, Row(None, self._cost(choice.moves)[0], model.weight)]
+        weight, priority, _ = self._cost(choice.moves)
+        as_light = [*within, Row(None, weight, model.weight)]
+        if priority and model.priority:
+            lowest = model.solve(model.priority, as_light, self._deadline, max_nodes=_FEW_NODES)
+            choice = self._lighter(choice, lowest, known)
+            as_light.append(Row(None, self._cost(choice.moves)[1], model.priority))
         return self._lighter(choice, model.solve(model.gpus, as_light, self._deadline, max_nodes=_FEW_NODES), known)
 
     def _bounded(self, choice: Choice, weight: int) -> Choice:
@@ -226,14 +263,19 @@ class WhoseSearch:
         return replace(choice, weight_lower_bound=weight, jobs_lower_bound=jobs)
 
     def _lighter(self, choice: Choice, found: Answer | None, known: Sequence[MigrationCertificate] | None) -> Choice:
-        """Return the choice with other moves, if these disturb jobs of less weight, or as much for fewer GPUs."""
+        """Return the choice with other moves, if these disturb jobs of less weight or priority, or copy fewer GPUs."""
         if found is None or self._cost(found.moves) >= self._cost(choice.moves):
             return choice
         return replace(choice, moves=found.moves, plans=self._plans(found.changes, known))
 
-    def _cost(self, moves: Sequence[Move]) -> tuple[int, int]:
-        """Return the weight of the jobs that are disturbed, and the GPUs copied."""
-        return sum(self._weights.get(job, 1) for job in {move.job for move in moves}), sum(move.gpus for move in moves)
+    def _cost(self, moves: Sequence[Move]) -> tuple[int, int, int]:
+        """Return the weight of the jobs that are disturbed, how high their priorities are, and the GPUs copied."""
+        jobs = {move.job for move in moves}
+        return (
+            sum(self._weights.get(job, 1) for job in jobs),
+            sum(self._snapshot.priority_ranks[job] for job in jobs),
+            sum(move.gpus for move in moves),
+        )
 
     def _carried_out(self, moves: tuple[Move, ...], changed: Sequence[Mapping[Change, int]], goal: int) -> Choice:
         """Return the choice of these moves, with bounds for as many migrations and partial nodes, or the goal."""
@@ -288,7 +330,7 @@ class CountingBound:
 
     def weight(self, migrations: int) -> int:
         """Return their weight at least."""
-        return self._least(self._weights, migrations)
+        return self._least(self._weights, migrations) if self._weights else self.jobs(migrations)
 
     def _least(self, weights: Mapping[str, int], migrations: int) -> int:
         """Take first the jobs that have most for their weight, the last of them in part."""
@@ -299,10 +341,3 @@ class CountingBound:
             bound += price * taken
             left -= taken
         return ceil(bound)
-
-
-def named(snapshot: Snapshot, changed: Sequence[Mapping[Change, int]], weights: Mapping[str, int]) -> tuple[Move, ...]:
-    """Return moves that carry out the plans of all pools, chosen by a rule of thumb."""
-    naming = Naming(snapshot, weights)
-    pools = zip(snapshot.contents.values(), changed, strict=True)
-    return tuple(sorted(move for contents, own in pools for move in naming.name(by_kind(contents), own).moves))

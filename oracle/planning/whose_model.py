@@ -76,6 +76,8 @@ class WhoseModel:
         Counts the jobs disturbed.
     weight
         Adds up their weights.
+    priority
+        Adds up how high their priorities are; empty if all are alike.
     moves, gpus, partial
         Count the instances that move, their GPUs, and the nodes that are partial afterwards.
     """
@@ -83,11 +85,12 @@ class WhoseModel:
     def __init__(self, snapshot: Snapshot, weights: Mapping[str, int]) -> None:
         self._snapshot = snapshot
         self._weights = weights
+        self._ranks = snapshot.priority_ranks
         self._held: defaultdict[str, Counter[tuple[int, str]]] = defaultdict(Counter)
         for job in snapshot.jobs:
-            for instance in job.instances:
+            for i, instance in enumerate(job.instances):
                 if instance.movable:
-                    self._held[instance.node][instance.gpus, job.name] += 1
+                    self._held[instance.node][snapshot.kinds[job.name, i], job.name] += 1
         self._instances: Counter[str] = Counter()
         for held in self._held.values():
             for (_, name), count in held.items():
@@ -98,6 +101,7 @@ class WhoseModel:
         self._uppers: list[int] = []
         self._rows: list[Row] = []
         self._costs: dict[int, int] = {}
+        self._heights: dict[int, int] = {}
         # The column of each job of several instances; those that count what leaves nodes, with the job it is of.
         self._jobs = {job: self._column(1, job) for job, count in sorted(self._instances.items()) if count > 1}
         self._leaving: dict[int, str] = {}
@@ -106,6 +110,7 @@ class WhoseModel:
                 self._add_leaving(self._nodes[p][kind], gpus, kind.holds.count(gpus), kept.get(gpus, ()))
         self.disturbed: Terms = tuple((column, 1) for column in self._costs)
         self.weight: Terms = tuple(self._costs.items())
+        self.priority: Terms = tuple((column, height) for column, height in self._heights.items() if height)
 
     @property
     def size(self) -> int:
@@ -141,20 +146,21 @@ class WhoseModel:
 
     def _told_apart(self, contents: Iterable[NodeContent]) -> dict[NodeKind, list[str]]:
         """Return the names of the nodes that take each other's part, by kind; the mark is the name of the first."""
-        alike: defaultdict[tuple[NodeKind, int, str], list[str]] = defaultdict(list)
+        alike: defaultdict[tuple[NodeKind, tuple[int, int], str], list[str]] = defaultdict(list)
         for node in contents:
             jobs = {job for _, job in self._held[node.name]}
-            weights = {self._weights.get(job, 1) for job in jobs}
-            alone = len(weights) <= 1 and all(self._instances[job] == 1 for job in jobs)
-            alike[NodeKind.of(node), max(weights, default=0), "" if alone else node.name].append(node.name)
+            costs = {(self._weights.get(job, 1), self._ranks[job]) for job in jobs}
+            alone = len(costs) <= 1 and all(self._instances[job] == 1 for job in jobs)
+            alike[NodeKind.of(node), max(costs, default=(0, 0)), "" if alone else node.name].append(node.name)
         return {kind._replace(mark=names[0]): names for (kind, _, _), names in alike.items()}
 
     def _column(self, most: int, job: str = "") -> int:
-        """Return a new column; one that disturbs a job costs its weight."""
+        """Return a new column; one that disturbs a job costs its weight, and counts how high its priority is."""
         column = self.size
         self._uppers.append(most)
         if job:
             self._costs[column] = self._weights.get(job, 1)
+            self._heights[column] = self._ranks[job]
         return column
 
     def _add_leaving(self, names: Sequence[str], gpus: int, held: int, kept: Terms) -> None:

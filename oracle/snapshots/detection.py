@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from oracle.snapshots.document import decode_json
+from oracle.snapshots.document import Document, decode_json, json_lines
 from oracle.snapshots.kubernetes import is_kubernetes
 from oracle.snapshots.model import shown
 from oracle.snapshots.slurm import is_slurm_json, is_slurm_text
-
-if TYPE_CHECKING:
-    from oracle.snapshots.document import Document
 
 Format: TypeAlias = Literal["kubernetes", "slurm", "native"]
 
@@ -29,7 +26,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _ABSENT = msgspec.Raw()
 
 
-class _Probe(msgspec.Struct, rename={"api_version": "apiVersion"}):
+class _Probe(msgspec.Struct, rename={"api_version": "apiVersion", "raw_objects": "rawObjects"}):
     """The top-level keys that tell formats apart; `Raw` leaves their values undecoded, however large."""
 
     schema: msgspec.Raw = _ABSENT
@@ -38,7 +35,10 @@ class _Probe(msgspec.Struct, rename={"api_version": "apiVersion"}):
     kind: object = _ABSENT
     items: msgspec.Raw = _ABSENT
     nodes: msgspec.Raw = _ABSENT
+    pods: msgspec.Raw = _ABSENT
+    raw_objects: msgspec.Raw = _ABSENT
     jobs: msgspec.Raw = _ABSENT
+    reservations: msgspec.Raw = _ABSENT
     meta: msgspec.Raw = _ABSENT
     sinfo: msgspec.Raw = _ABSENT
     job_id: msgspec.Raw = _ABSENT
@@ -62,8 +62,14 @@ def detect(document: Document) -> Format:
     """
     head = document.content[:_HEAD_BYTES].lstrip()
     found: Format | None = None
-    if head.startswith(b"{"):
+    if lines := json_lines(document.content):
+        # Only what Kubernetes has comes object by object.
+        probe = decode_json(Document(document.name, lines[0]), _Probe)
+        found = "kubernetes" if is_kubernetes(probe.keys()) else _detect_json(decode_json(document, _Probe))
+    elif head.startswith(b"{"):
         found = _detect_json(decode_json(document, _Probe))
+    elif head.startswith(b"["):
+        found = _detect_array(document)
     elif _KUBERNETES_YAML.search(head):
         found = "kubernetes"
     elif is_slurm_text(head):
@@ -80,6 +86,14 @@ def _detect_json(probe: _Probe) -> Format | None:
     if is_kubernetes(keys):
         return "kubernetes"
     return "slurm" if is_slurm_json(keys) else None
+
+
+def _detect_array(document: Document) -> Format | None:
+    for item in decode_json(document, list[msgspec.Raw]):
+        content = bytes(item)
+        if content.startswith(b"{"):
+            return "kubernetes" if is_kubernetes(decode_json(Document(document.name, content), _Probe).keys()) else None
+    return None
 
 
 def _has_native_nodes(probe: _Probe) -> bool:

@@ -65,9 +65,19 @@ def read_document(source: str | Path, *, max_input: int = MAX_INPUT) -> Document
     except InputError as error:
         raise SnapshotError(name, str(error)) from error
     document = Document(name, content.removeprefix(b"\xef\xbb\xbf"), max_input)
-    if _JSON.match(document.content):
-        _check_keys(document)
+    for line in json_lines(document.content) or [document.content]:
+        if _JSON.match(line):
+            _check_keys(Document(document.name, line, document.max_input))
     return document
+
+
+def json_lines(content: bytes) -> list[bytes]:
+    """Return the lines of JSON that has a value on each of several lines, as `jq -c` prints it; else nothing."""
+    first, _, rest = content.strip().partition(b"\n")
+    first = first.rstrip()
+    if not (first.startswith(b"{") and first.endswith(b"}") and rest.lstrip().startswith(b"{")):
+        return []
+    return [line for line in content.split(b"\n") if line.strip()]
 
 
 def _check_keys(document: Document) -> None:
@@ -192,7 +202,8 @@ def _describe(document: Document, error: Exception) -> str:
     trailing = _TRAILING.search(str(error))
     # Counted from 1: the first byte that is not white space behind the first value.
     if trailing and document.content[int(trailing["byte"]) - 1 :].startswith((b"{", b"[")):
-        return f"a second JSON document begins at byte {trailing['byte']}; give the documents as separate files"
+        second = f"a second JSON document begins at byte {trailing['byte']}"
+        return f"{second}; give the documents as separate files, or each on a line"
     return str(error)
 
 

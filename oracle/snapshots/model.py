@@ -7,50 +7,63 @@ immutable and validated by `Snapshot.build`, the only way readers make one.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from immutables import Map
+
 from compass_core.errors import CompassError
-from oracle.safe_text import printable
+from oracle.snapshots import checks
+from oracle.snapshots.contents import Ruled, ruled
+from oracle.snapshots.entries import (
+    DEFAULT_POOL,
+    Guest,
+    NodeSet,
+    PendingJob,
+    PendingPart,
+    RunningInstance,
+    RunningJob,
+    Skipped,
+    SnapshotNode,
+)
+from oracle.snapshots.faults import MAX_COUNT, MAX_GPUS_PER_NODE, MAX_NODES, SnapshotError, shown
+from oracle.snapshots.kinds import FREE, Rules, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from compass_core.state import ClusterState
+    from oracle.snapshots.kinds import Kind
 
-DEFAULT_POOL = "default"
+__all__ = [
+    "DEFAULT_POOL",
+    "MAX_COUNT",
+    "MAX_GPUS_PER_NODE",
+    "MAX_NODES",
+    "Guest",
+    "NodeContent",
+    "NodeSet",
+    "Pattern",
+    "PendingJob",
+    "PendingPart",
+    "RunningInstance",
+    "RunningJob",
+    "Skipped",
+    "Snapshot",
+    "SnapshotError",
+    "SnapshotNode",
+    "UnknownPoolError",
+    "check_pool",
+    "pattern_of",
+    "shown",
+    "why_closed",
+]
 
-# A node of more GPUs than this is a misread number (a memory size, a core count), not a machine: the largest
-# scale-up domain sold as one node has 72 GPUs, and time-sliced devices are counted in tens a GPU.
-MAX_GPUS_PER_NODE = 1024
-
-# Nodes of a cluster at most: no scheduler is built for a tenth of them. A snapshot has a line for each, but a range of
-# names or a certificate states a number, and what it states must not fill the memory.
-MAX_NODES = 1 << 20
-
-# Quantities of Kubernetes and counts of Slurm are integers of 64 bits.
-MAX_COUNT = (1 << 63) - 1
+_NO_BUDGETS: Map[str, int] = Map()
 
 Pattern: TypeAlias = tuple[int, ...]
 """Instances on one node: their demands in GPUs, in descending order, such as ``(4, 2, 1)``."""
-
-# No message is longer than this, whatever stands in the input; ours are far shorter.
-_LONGEST_PATH = 400
-_LONGEST_PROBLEM = 1000
-
-
-class SnapshotError(CompassError):
-    """A snapshot that cannot be read: the message says where, what stood there and what was expected.
-
-    The message is one line of bounded length; `path` and `problem` are kept as they are.
-    """
-
-    def __init__(self, path: str, problem: str) -> None:
-        place, what = _on_a_line(path, _LONGEST_PATH), _on_a_line(problem, _LONGEST_PROBLEM)
-        super().__init__(f"{place}: {what}" if path else what)
-        self.path = path
-        self.problem = problem
 
 
 class UnknownPoolError(CompassError):
@@ -59,84 +72,6 @@ class UnknownPoolError(CompassError):
     def __init__(self, pool: str, snapshot: Snapshot) -> None:
         known = ", ".join(map(repr, snapshot.pools)) or "none"
         super().__init__(f"no node is in a pool named {pool!r}; pools: {known}")
-
-
-def shown(value: object, limit: int = 80) -> str:
-    """Return text or a number of the input as messages quote it: the beginning of it, if it is long."""
-    if isinstance(value, str):
-        return repr(value if len(value) <= limit else value[:limit] + "...")
-    text = repr(value)
-    return text if len(text) <= limit else text[:limit] + "..."
-
-
-def _on_a_line(text: str, limit: int) -> str:
-    text = printable(text)
-    # The end says what was expected, so that it is the middle that goes.
-    end = limit // 3
-    return text if len(text) <= limit else f"{text[: limit - end]} ... {text[-end:]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotNode:
-    """One node: its name, the GPUs it offers, its pool, and whether new instances may be put on it.
-
-    `gpus` is what can be used by whole-GPU instances: broken GPUs and devices taken by fractional or MIG users are
-    not in it. It may be 0. `domain` is the NVLink domain that the node is a panel of; None where none is known.
-    """
-
-    name: str
-    gpus: int
-    pool: str = DEFAULT_POOL
-    schedulable: bool = True
-    domain: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningInstance:
-    """One instance of a running job: the node it is on, its demand in GPUs, and whether it may be moved.
-
-    `name` is what its cluster calls it, such as the name of its pod. `index` is what it keeps when it is started anew,
-    even under another name, such as a completion index. Both are unique in their job; None where there is none.
-    """
-
-    node: str
-    gpus: int
-    movable: bool = True
-    name: str | None = None
-    index: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningJob:
-    """A job with at least one instance on a node. Instances are numbered by their position, in one snapshot.
-
-    Who is who in two snapshots is for `oracle.moves.identity` to say.
-    """
-
-    name: str
-    instances: tuple[RunningInstance, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingJob:
-    """A waiting job: `instances` times `gpus_per_instance` GPUs in `pool` (None: any one pool will do)."""
-
-    name: str
-    instances: int
-    gpus_per_instance: int
-    pool: str | None = DEFAULT_POOL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """Things a reader saw and left out for one reason, such as finished pods or MIG devices.
-
-    With `kept` they are in the snapshot all the same, and the reason says what the user should know about them.
-    """
-
-    reason: str
-    items: tuple[str, ...]
-    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +84,11 @@ class NodeContent:
         The node: its name, the GPUs it offers, whether it takes new instances.
     immovable, movable
         Demands of the instances on it that must stay, and of those that may leave.
+    rules
+        What else it keeps.
+    exhausted
+        A further resource of which none is free, and of which every instance of the pool and all that waits take some:
+        until something has left the node, nothing can start there. Empty where there is none.
     used
         GPUs held by all of them; more than `capacity` on an over-committed node.
     """
@@ -158,11 +98,13 @@ class NodeContent:
     schedulable: bool
     immovable: Pattern
     movable: Pattern
+    rules: Rules = FREE
+    exhausted: str = ""
     used: int = field(init=False)
 
     def __post_init__(self) -> None:
         # Kept, not computed each time: it is asked for several times on each of many thousand nodes.
-        object.__setattr__(self, "used", sum(self.immovable) + sum(self.movable))
+        object.__setattr__(self, "used", sum(self.immovable) + total_gpus(self.movable))
 
     @property
     def overcommitted(self) -> bool:
@@ -177,12 +119,32 @@ class NodeContent:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A whole cluster. Node names are unique, job names are unique, every instance is on a known node."""
+    """A whole cluster. Node names are unique, job names are unique, every instance is on a known node.
+
+    Attributes
+    ----------
+    nodes, jobs, pending
+        The nodes, the jobs that run and those that wait for room.
+    node_sets
+        The sets of nodes that instances name.
+    budgets
+        By name, how many instances that count in a disruption budget may be down at a time.
+    skipped
+        What a reader left out, or kept with a word about it.
+    guests
+        Instances of waiting jobs that a search looks for room for: the kinds and rules are made with regard to them.
+    not_looked_at
+        Constraints that the input has and the snapshot does not: the reason says which, the items are the jobs.
+    """
 
     nodes: tuple[SnapshotNode, ...]
     jobs: tuple[RunningJob, ...] = ()
     pending: tuple[PendingJob, ...] = ()
+    node_sets: tuple[NodeSet, ...] = ()
+    budgets: Map[str, int] = field(default_factory=Map[str, int])
     skipped: tuple[Skipped, ...] = field(default=(), compare=False)
+    not_looked_at: tuple[Skipped, ...] = ()
+    guests: tuple[Guest, ...] = field(default=(), compare=False)
 
     @classmethod
     def build(
@@ -191,41 +153,39 @@ class Snapshot:
         nodes: Iterable[SnapshotNode],
         jobs: Iterable[RunningJob] = (),
         pending: Iterable[PendingJob] = (),
+        node_sets: Iterable[NodeSet] = (),
+        budgets: Mapping[str, int] = _NO_BUDGETS,
         skipped: Iterable[Skipped] = (),
+        not_looked_at: Iterable[Skipped] = (),
     ) -> Snapshot:
         """Return a checked snapshot.
 
         Raises
         ------
         SnapshotError
-            Two nodes, two jobs or two instances of a job of one name, an empty name, an instance on an unknown node, or
-            a number out of range. The path is that of the native format (``jobs[2].instances[0].node``); readers of
-            other formats check these things themselves first where they can name a better place.
+            Two nodes, node sets, jobs or instances of a job of one name, an empty name, an instance on an unknown node
+            or within an unknown set, an unknown budget, or a number out of range. The path is that of the native
+            format (``jobs[2].instances[0].node``); readers of other formats check these things themselves first where
+            they can name a better place.
         """
-        snapshot = cls(nodes=tuple(nodes), jobs=tuple(jobs), pending=tuple(pending), skipped=tuple(skipped))
-        _check_nodes(snapshot.nodes)
-        known = {node.name for node in snapshot.nodes}
-        _check_names("jobs", snapshot.jobs)
-        _check_unique("jobs", [job.name for job in snapshot.jobs])
-        for j, job in enumerate(snapshot.jobs):
-            for i, instance in enumerate(job.instances):
-                path = f"jobs[{j}].instances[{i}]"
-                if instance.node not in known:
-                    raise SnapshotError(f"{path}.node", f"no node is named {shown(instance.node)}")
-                check_demand(f"{path}.gpus", instance.gpus)
-            check_called(f"jobs[{j}].instances", job.instances)
-        _check_names("pending", snapshot.pending)
-        _check_unique("pending", [waiting.name for waiting in snapshot.pending])
-        for p, waiting in enumerate(snapshot.pending):
-            if waiting.pool is not None:
-                _check_not_empty(f"pending[{p}].pool", waiting.pool, "pool")
-            # People do ask for what no cluster has, and wait for ever; but not for more than their scheduler can count.
-            if not 1 <= waiting.instances <= MAX_COUNT:
-                problem = f"expected 1 to {MAX_COUNT} instances, got {shown(waiting.instances)}"
-                raise SnapshotError(f"pending[{p}].instances", problem)
-            if not 1 <= waiting.gpus_per_instance <= MAX_COUNT:
-                problem = f"expected a demand of 1 to {MAX_COUNT} GPUs, got {shown(waiting.gpus_per_instance)}"
-                raise SnapshotError(f"pending[{p}].gpus_per_instance", problem)
+        snapshot = cls(
+            nodes=tuple(nodes),
+            jobs=tuple(jobs),
+            pending=tuple(pending),
+            node_sets=tuple(node_sets),
+            budgets=Map(budgets),
+            skipped=tuple(skipped),
+            # Whoever is named there is in the snapshot.
+            not_looked_at=tuple(replace(group, kept=True) for group in not_looked_at),
+        )
+        checks.check_all(
+            nodes=snapshot.nodes,
+            node_sets=snapshot.node_sets,
+            budgets=snapshot.budgets,
+            jobs=snapshot.jobs,
+            pending=snapshot.pending,
+            not_looked_at=snapshot.not_looked_at,
+        )
         return snapshot
 
     @classmethod
@@ -271,18 +231,91 @@ class Snapshot:
     def contents(self) -> Mapping[str, tuple[NodeContent, ...]]:
         """Every node with what it holds, by pool: pools sorted, nodes in their order. Made once.
 
-        Linear in nodes and instances, but for sorting the few instances of each node.
+        Linear in nodes and instances, but for sorting the instances of each node; with rules, in nodes times groups.
         """
-        movable: dict[str, list[int]] = {node.name: [] for node in self.nodes}
-        immovable: dict[str, list[int]] = {node.name: [] for node in self.nodes}
-        for job in self.jobs:
-            for instance in job.instances:
-                (movable if instance.movable else immovable)[instance.node].append(instance.gpus)
-        pools: dict[str, list[NodeContent]] = {pool: [] for pool in self.pools}
+        pools: dict[str, list[SnapshotNode]] = {pool: [] for pool in self.pools}
         for node in self.nodes:
-            held = pattern_of(immovable[node.name]), pattern_of(movable[node.name])
-            pools[node.pool].append(NodeContent(node.name, node.gpus, node.schedulable, *held))
-        return {pool: tuple(contents) for pool, contents in pools.items()}
+            pools[node.pool].append(node)
+        return {pool: self._contents_of(nodes) for pool, nodes in pools.items()}
+
+    @cached_property
+    def priority_ranks(self) -> Mapping[str, int]:
+        """How high the priority of each job is: 0 for the lowest that a job has; the highest if it is not known."""
+        known = sorted({job.priority for job in self.jobs if job.priority is not None})
+        ranks: dict[int | None, int] = {priority: rank for rank, priority in enumerate(known)}
+        return {job.name: ranks.get(job.priority, len(known)) for job in self.jobs}
+
+    @cached_property
+    def kinds(self) -> Mapping[tuple[str, int], Kind]:
+        """The kind of each movable instance, by job and number."""
+        return {key: kind for book in self._books.values() for key, kind in book.kinds.items()}
+
+    def guest_kinds(self, pool: str) -> Mapping[Guest, Kind]:
+        """Return the kind of each of the guests that may be in a pool."""
+        return self._books[pool].guests
+
+    def kinds_are_exact(self, pool: str) -> bool:
+        """Whether the kinds of a pool tell all that matters apart, as `oracle.snapshots.contents.Ruled` says."""
+        return self._books[pool].exact
+
+    @cached_property
+    def _books(self) -> Mapping[str, Ruled]:
+        pools: dict[str, list[SnapshotNode]] = {pool: [] for pool in self.pools}
+        for node in self.nodes:
+            pools[node.pool].append(node)
+        return {
+            pool: ruled(
+                nodes, self.jobs, self.node_sets, [guest for guest in self.guests if guest.pool in {None, pool}]
+            )
+            for pool, nodes in pools.items()
+        }
+
+    def _contents_of(self, nodes: Sequence[SnapshotNode]) -> tuple[NodeContent, ...]:
+        """Return what the nodes of one pool hold."""
+        names = {node.name for node in nodes}
+        book = self._books[nodes[0].pool]
+        movable: dict[str, list[Kind]] = {name: [] for name in names}
+        immovable: dict[str, list[int]] = {name: [] for name in names}
+        exhausted = self._exhausted(nodes)
+        for job in self.jobs:
+            for i, instance in enumerate(job.instances):
+                if instance.node in names and instance.movable:
+                    movable[instance.node].append(book.kinds[job.name, i])
+                elif instance.node in names:
+                    immovable[instance.node].append(instance.gpus)
+        return tuple(
+            NodeContent(
+                node.name,
+                node.gpus,
+                node.schedulable,
+                pattern_of(immovable[node.name]),
+                pattern_of(movable[node.name]),
+                book.rules.get(node.name, FREE),
+                exhausted.get(node.name, ""),
+            )
+            for node in nodes
+        )
+
+    def _exhausted(self, nodes: Sequence[SnapshotNode]) -> dict[str, str]:
+        """Return which nodes of a pool have none left of what everything takes, and of what."""
+        if not any(node.resources for node in nodes):
+            return {}
+        names = {node.name for node in nodes}
+        held = [one for job in self.jobs for one in job.instances if one.node in names]
+        asked = [one.resources for one in held]
+        for job in self.pending:
+            asked += [job.resources, *(part.resources for part in job.further_parts)]
+        takes = [{name for name, n in one.items() if n} for one in asked]
+        always = set[str].intersection(*takes) if takes else set[str]()
+        taken: Counter[tuple[str, str]] = Counter()
+        for one in held:
+            taken.update({(one.node, name): one.resources[name] for name in always})
+        return {
+            node.name: name
+            for node in nodes
+            for name in sorted(always & set(node.resources))
+            if taken[node.name, name] >= node.resources[name]
+        }
 
     def used_gpus(self) -> dict[str, int]:
         """GPUs held by running instances, by node name; every node has an entry."""
@@ -326,76 +359,3 @@ def why_closed(*, schedulable: bool, gpus: int, used: int) -> str:
     if not schedulable:
         return "is cordoned"
     return "holds more than it offers" if used > gpus else ""
-
-
-def check_demand(path: str, gpus: int) -> None:
-    """Check that a demand is one a running instance can have.
-
-    Raises
-    ------
-    SnapshotError
-        It is below 1 GPU, or more than any node has.
-    """
-    if not 1 <= gpus <= MAX_GPUS_PER_NODE:
-        raise SnapshotError(path, f"expected a demand of 1 to {MAX_GPUS_PER_NODE} GPUs, got {shown(gpus)}")
-
-
-def check_called(path: str, instances: Sequence[RunningInstance]) -> None:
-    """Check that names and indexes, where there are any, tell the instances of a job apart.
-
-    Raises
-    ------
-    SnapshotError
-        An empty one, or one that two instances have.
-    """
-    for key, called in (
-        ("name", [instance.name for instance in instances]),
-        ("index", [instance.index for instance in instances]),
-    ):
-        first: dict[str, int] = {}
-        for i, text in enumerate(called):
-            if text is None:
-                continue
-            if not text:
-                raise SnapshotError(f"{path}[{i}].{key}", f"expected the {key} of an instance, got an empty text")
-            if text in first:
-                raise SnapshotError(
-                    f"{path}[{i}].{key}", f"the {key} {shown(text)} is already taken by instances[{first[text]}]"
-                )
-            first[text] = i
-
-
-def _check_nodes(nodes: tuple[SnapshotNode, ...]) -> None:
-    _check_names("nodes", nodes)
-    _check_unique("nodes", [node.name for node in nodes])
-    for n, node in enumerate(nodes):
-        _check_not_empty(f"nodes[{n}].pool", node.pool, "pool")
-        if node.domain is not None:
-            _check_not_empty(f"nodes[{n}].domain", node.domain, "domain")
-        if not 0 <= node.gpus <= MAX_GPUS_PER_NODE:
-            problem = f"expected 0 to {MAX_GPUS_PER_NODE} GPUs on a node, got {shown(node.gpus)}"
-            raise SnapshotError(f"nodes[{n}].gpus", problem)
-
-
-def _check_names(section: str, items: Sequence[SnapshotNode | RunningJob | PendingJob]) -> None:
-    if all(item.name for item in items):
-        return
-    for i, item in enumerate(items):
-        _check_not_empty(f"{section}[{i}].name", item.name, "pending job" if section == "pending" else section[:-1])
-
-
-def _check_not_empty(path: str, name: str, what: str) -> None:
-    if not name:
-        raise SnapshotError(path, f"expected the name of a {what}, got an empty text")
-
-
-def _check_unique(section: str, names: list[str]) -> None:
-    counts = Counter(names)
-    if len(counts) == len(names):
-        return
-    where: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if name in where:
-            problem = f"the name {shown(name)} is already taken by {section}[{where[name]}]"
-            raise SnapshotError(f"{section}[{i}].name", problem)
-        where[name] = i

@@ -72,8 +72,8 @@ def _checks(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     schema = convert(data, _Head, whole=False).schema
     checkers = {
         "compass-abs/plan/2": check_plan,
-        "compass-abs/admit/2": check_admission,
-        "compass-abs/admit-queue/2": check_queue,
+        "compass-abs/admit/3": check_admission,
+        "compass-abs/admit-queue/3": check_queue,
         "compass-abs/measure/1": check_measurement,
     }
     if schema in checkers:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,9 +22,10 @@ from oracle.admission.answer import (
     reason_to_fit,
     reason_without_node,
 )
+from oracle.admission.areas import areas_of
 from oracle.admission.fitting import free_gpus
 from oracle.admission.question import AskedJob  # noqa: TC001 - msgspec reads the annotation
-from oracle.moves.move import MoveMode, protect
+from oracle.moves.move import MoveMode
 from oracle.optimum.certificate import Status
 from oracle.verification.checks import (
     BY_SEARCH,
@@ -37,14 +37,17 @@ from oracle.verification.checks import (
     convert,
 )
 from oracle.verification.obstacles import ToldBlocker, check_blockers
-from oracle.verification.rooms import PoolRoom
-from oracle.verification.stored_moves import StoredMoves, asked, check_start
+from oracle.verification.overlooked import ToldOverlooked, check_overlooked
+from oracle.verification.rooms import AreaRoom
+from oracle.verification.stored_moves import StoredMoves, ToldQuestion, check_start
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from oracle.admission.areas import Area
     from oracle.admission.question import Question
+    from oracle.optimum.weights import Weights
     from oracle.snapshots.model import Snapshot
 
 
@@ -59,6 +62,8 @@ class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
     pool: str | None
     migrations: int | None
     lower_bound: int
+    starting: int
+    most: int
     status: Status
     moves: list[dict[str, object]]
     stopped_first: list[dict[str, object]]
@@ -75,8 +80,11 @@ class _ToldAdmission(ToldVerdict, frozen=True, kw_only=True):
     mode: MoveMode
     protected: tuple[str, ...]
     max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
     interrupted: bool = False
     jobs_at_start: list[dict[str, object]] | UnsetType = UNSET
+    not_looked_at: tuple[ToldOverlooked, ...] | UnsetType = UNSET
 
 
 def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -88,10 +96,11 @@ def check_admission(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         The data have another form.
     """
     told = convert(data, _ToldAdmission)
-    question = asked(told.mode, told.protected, told.max_per_job_at_once)
+    question = convert(data, ToldQuestion, whole=False).question
     yield from check_verdict(told, told.job, question, snapshot)
     yield from check_interrupted(interrupted=told.interrupted, settled=told.status is Status.OPTIMAL)
     yield from check_start(told.jobs_at_start, StoredMoves.of(told, question), snapshot)
+    yield from check_overlooked(told.not_looked_at, snapshot, told.job.pool)
 
 
 def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot: Snapshot | None) -> Iterator[Check]:
@@ -105,13 +114,15 @@ def check_verdict(told: ToldVerdict, job: AskedJob, question: Question, snapshot
     listed = StoredMoves.of(told, question)
     try:
         job.check()
+        if snapshot is not None:
+            job.check_known(snapshot)
     except InvalidJobError as error:
         raise ResultError(str(error)) from error
     if snapshot is None:
         yield Check.of(f"verdict {told.verdict.value}", unknown=NO_SNAPSHOT)
         return
     try:
-        snapshot = protect(snapshot, question.protected)
+        snapshot = question.spared(snapshot)
     except CompassError as error:
         yield Check.of("the verdict is about this cluster", str(error))
         return
@@ -127,20 +138,27 @@ class _Verdict:
         self._job = job
         self._question = question
         self._snapshot = snapshot
-        self._weights = {one.pool: one.argument for one in told.certificate.pools}
-        self._rooms = {
-            pool: PoolRoom(
-                contents,
-                job.in_pool(pool),
-                live=question.mode is MoveMode.LIVE,
-                ordered=question.max_per_job_at_once is None,
-                weights=self._weights.get(pool),
-            )
-            for pool, contents in snapshot.contents.items()
-            if job.pool in {None, pool}
+        told_pools = told.certificate.pools
+        self._weights = {one.pool: one.argument for one in told_pools}
+        self._no_more = {one.pool: one.no_more for one in told_pools}
+        areas = {area.pool: area for area in areas_of(job, snapshot)}
+        # Of what starts one by one it is asked whether anything can start, or so much as is told.
+        self._starting = job.size if job.together else min(max(1, told.starting), job.size)
+        self._rooms = {pool: self._room(area, self._starting, self._weights.get(pool)) for pool, area in areas.items()}
+        # What has to be so that no more start; those that start together all do.
+        self._further = {
+            pool: self._room(area, told.most + 1, self._no_more.get(pool))
+            for pool, area in areas.items()
+            if told.verdict in STARTS and 0 < told.most < job.size
         }
         self._ready = next((pool for pool, room in self._rooms.items() if room.is_ready), None)
-        self._name = f"{job.instances}x{job.gpus_per_instance} GPUs"
+        self._name = f"{job.called} GPUs"
+
+    def _room(self, area: Area, starting: int, weights: Weights | None) -> AreaRoom:
+        question, snapshot = self._question, self._snapshot
+        ordered = question.max_per_job_at_once is None and not snapshot.budgets
+        live = question.mode is MoveMode.LIVE
+        return AreaRoom(area, starting, live=live, ordered=ordered, weights=weights)
 
     def checks(self) -> Iterator[Check]:
         """Yield the claims."""
@@ -149,6 +167,8 @@ class _Verdict:
         if not set(self._weights) <= set(self._rooms) or len(self._weights) < len(told.certificate.pools):
             wrong = "it is about another pool, or about one pool twice"
         wrong = wrong or next((f"{pool}: {idle}" for pool in self._weights if (idle := self._rooms[pool].idle())), "")
+        more = (pool for pool, weights in self._no_more.items() if weights is not None)
+        wrong = wrong or next((f"{pool}: {idle}" for pool in more if (idle := self._no_more_idle(pool))), "")
         if wrong:
             yield Check.of("the evidence is about this cluster", wrong)
             return
@@ -157,23 +177,47 @@ class _Verdict:
         if told.verdict in STARTS:
             yield Check("nothing stands in its way", not told.blockers)
         else:
-            yield from check_blockers(told.blockers, self._rooms, self._snapshot, all_=told.verdict is Verdict.CANNOT)
+            all_ = told.verdict is Verdict.CANNOT
+            yield from check_blockers(told.blockers, self._rooms, self._snapshot, self._job, all_=all_)
         yield _in_words("reason", told.reason, self._reason())
         yield _in_words("proof", told.proof, self._proof())
+
+    def _no_more_idle(self, pool: str) -> str:
+        """Return what is wrong with weights that are to show that no more instances fit; empty if nothing is."""
+        room = self._further.get(pool)
+        if room is None:
+            return "the weights are about more instances than wait"
+        return room.idle() or ("" if room.by_weights() else "the weights do not show that no more instances fit")
 
     def _verdict(self) -> Iterator[Check]:
         told = self._told
         nothing = told.pool is None and not (self._listed.moves or self._listed.stops or told.placements)
         if told.verdict is Verdict.CANNOT:
-            yield Check("a job that cannot start has no moves", nothing and not told.lower_bound)
+            yield Check("a job that cannot start has no moves", nothing and not told.lower_bound and not told.most)
             yield self._never()
             return
         if told.verdict is Verdict.UNKNOWN:
             wrong = "" if self._ready is None else f"it has room in pool {self._ready} as it is"
             yield Check("it is not known whether it can start", nothing and not wrong, wrong)
         else:
-            yield Check.of(f"{self._name} have room after {count(told.migrations or 0, 'move')}", self._obstacle())
+            some = "" if self._starting == self._job.size else f"{self._starting} instances of "
+            yield Check.of(
+                f"{some}{self._name} have room after {count(told.migrations or 0, 'move')}", self._obstacle()
+            )
         yield self._fewest_moves()
+        yield self._no_more_start()
+
+    def _no_more_start(self) -> Check:
+        """Return whether no more instances can start than is told."""
+        most = self._told.most
+        claim = f"no more than {count(most, 'instance')} of it can start"
+        if not 1 <= most <= self._job.size or (self._job.together and most < self._job.size):
+            return Check.of(claim, f"{self._job.size} wait")
+        if most < self._told.starting:
+            return Check.of(claim, f"{self._told.starting} do")
+        if most == self._job.size:
+            return Check(claim)
+        return self._everywhere(claim, self._further, AreaRoom.never, "more fit in pool {}", "in pool {}")
 
     def _obstacle(self) -> str:
         """Return what stands against the moves and the placements; empty if nothing does."""
@@ -184,23 +228,34 @@ class _Verdict:
             return "it has room as it is"
         if told.pool not in self._rooms:
             return f"{told.pool} is no pool it may be in"
-        job = replace(self._job, pool=told.pool)
-        return self._listed.obstacle(self._snapshot, {self._name: job}, [(self._name, one) for one in told.placements])
+        placed = [(self._name, one) for one in told.placements]
+        wrong = self._listed.obstacle(self._snapshot, {self._name: self._job}, placed)
+        pools = {node.name: node.pool for node in self._snapshot.nodes}
+        if not wrong and not {pools[one.node] for one in told.placements} <= set(self._rooms[told.pool].area.pools):
+            return f"a node is not in pool {told.pool}"
+        return wrong
 
     def _fewest_moves(self) -> Check:
         bound, attained = self._told.lower_bound, self._told.migrations
         claim = f"it takes at least {count(bound, 'move')}"
         if bound < 0 or (attained is not None and bound > attained):
             return Check.of(claim, f"{attained} are listed")
-        return self._everywhere(claim, lambda room: room.takes(bound), "fewer do in pool {}", "in pool {}")
+        return self._everywhere(claim, self._rooms, lambda room: room.takes(bound), "fewer do in pool {}", "in pool {}")
 
     def _never(self) -> Check:
         against, open_ = "pool {} has room for it, or can be given it", "in pool {}, which no weights rule out"
-        return self._everywhere(f"{self._name} cannot start", PoolRoom.never, against, open_)
+        return self._everywhere(f"{self._name} cannot start", self._rooms, AreaRoom.never, against, open_)
 
-    def _everywhere(self, claim: str, holds: Callable[[PoolRoom], bool | None], against: str, open_: str) -> Check:
-        """Return whether something holds of all pools, or in which one it does not, or nobody can tell."""
-        found = {pool: holds(room) for pool, room in self._rooms.items()}
+    @staticmethod
+    def _everywhere(
+        claim: str,
+        rooms: Mapping[str, AreaRoom],
+        holds: Callable[[AreaRoom], bool | None],
+        against: str,
+        open_: str,
+    ) -> Check:
+        """Return whether something holds of all areas, or in which one it does not, or nobody can tell."""
+        found = {pool: holds(room) for pool, room in rooms.items()}
         wrong = [against.format(pool) for pool, answer in found.items() if answer is False]
         unknown = [f"{BY_SEARCH} {open_.format(pool)}" for pool, answer in found.items() if answer is None]
         return Check.of(claim, "".join(wrong[:1]), "".join(unknown[:1]))
@@ -218,6 +273,7 @@ class _Verdict:
             order=self._listed.order,
             placements=tuple(sorted(told.placements)),
             lower_bound=told.lower_bound,
+            most=told.most,
         ).verdict_json()
         names = [name for name in ToldVerdict.__struct_fields__ if name not in {"blockers", "certificate"}]
         stored = msgspec.to_builtins({name: getattr(told, name) for name in names})
@@ -230,25 +286,29 @@ class _Verdict:
         told = self._told
         if told.verdict in STARTS and told.pool in self._rooms:
             room = self._rooms[told.pool]
-            return reason_to_fit(min(room.now, self._job.instances), room.waiting, len(self._listed.moves))
+            if room.now is None:
+                return None
+            return reason_to_fit(room.now, room.area.waiting, told.starting, told.most, len(self._listed.moves))
         if told.verdict is not Verdict.CANNOT:
             return None
         if not self._rooms:
             return reason_without_node(self._job.pool, self._snapshot)
         rooms = self._rooms.values()
-        said = (reason_not_to_fit(room.waiting, free_gpus(room.contents), room.most) for room in rooms)
+        said = (reason_not_to_fit(one.area.waiting, free_gpus(one.area.contents), one.most) for one in rooms)
         reason = "; ".join(said)
         return reason if reason == told.reason else None
 
     def _proof(self) -> str | None:
         """Return what is said to prove the verdict; None where that is a search or a solver."""
         told = self._told
-        if told.verdict is Verdict.FITS_NOW or (told.verdict is Verdict.UNKNOWN and not told.proof):
+        if (told.verdict is Verdict.FITS_NOW and told.starting == self._job.size) or (
+            told.verdict is Verdict.UNKNOWN and not told.proof
+        ):
             return ""
         if told.verdict is not Verdict.CANNOT:
             return None
         found = [
-            PROOF_BY_TOTAL if free_gpus(room.contents) < self._job.total_gpus else room.weights_in_words()
+            PROOF_BY_TOTAL if free_gpus(room.area.contents) < self._job.least_gpus else room.weights_in_words()
             for room in self._rooms.values()
         ]
         return "; ".join(found) if all(found) else None

@@ -24,6 +24,7 @@ T = TypeVar("T")
 NO_SNAPSHOT: Final = "needs the snapshot it was made from (--snapshot)"
 BY_SOLVER: Final = "rests on the word of a solver"
 BY_SEARCH: Final = "rests on a search"
+LEFT_OUT: Final = "kinds of instances leave constraints out here; a plan shows what can be had"
 
 _MAX_DIGITS = 100
 _LARGEST = 10**_MAX_DIGITS

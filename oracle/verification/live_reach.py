@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from oracle.optimum.interruption import break_off_if_requested
 from oracle.optimum.model import NodeKind
 from oracle.optimum.node_classes import constrained_class
+from oracle.snapshots.kinds import FREE, gpus_of, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import NodeContent
 
 # Nodes of all placements visited in one pool together: some seconds. 10,000 placements of ten nodes.
@@ -33,12 +35,20 @@ def nodes_of(contents: Sequence[NodeContent]) -> Nodes:
 
 def count_partial(nodes: Nodes) -> int:
     """Return how many nodes are partial."""
-    return sum(node.node_class.is_partial(sum(node.holds)) for node in nodes)
+    return sum(node.node_class.is_partial(total_gpus(node.holds)) for node in nodes)
 
 
 def free(node: NodeKind) -> int:
     """Return the GPUs that instances can have."""
-    return max(0, node.node_class.room - sum(node.holds))
+    return max(0, node.node_class.room - total_gpus(node.holds))
+
+
+def copies(node: NodeKind, kind: Kind) -> int:
+    """Return how many instances of a kind can come to the node."""
+    most, rules = free(node) // gpus_of(kind), node.node_class.rules
+    while most and rules != FREE and not rules.allow((*node.holds, *[kind] * most)):
+        most -= 1
+    return most
 
 
 def fewest_moves(start: Nodes, measure: Callable[[Nodes], int], *, max_nodes: int = MAX_NODES) -> dict[int, int] | None:
@@ -73,7 +83,7 @@ def _next(nodes: Nodes) -> Iterator[Nodes]:
             left = list(source.holds)
             left.remove(gpus)
             for target, count in kinds.items():
-                if free(target) >= gpus and (target != source or count > 1):
+                if copies(target, gpus) and (target != source or count > 1):
                     added = tuple(sorted((*target.holds, gpus), reverse=True))
                     rest = list(nodes)
                     rest.remove(source)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from msgspec import UNSET, UnsetType
 
+from oracle.measurement.constraints import relaxed
 from oracle.measurement.measure import Figures, add_up, figures_of
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import PoolOptimum
@@ -14,16 +15,27 @@ from oracle.optimum.node_classes import constrained_problem, count_empty, ideal_
 from oracle.planning.pool_part import part_of
 from oracle.snapshots.model import UnknownPoolError
 from oracle.verification.certificates import ABOUT, check_about, check_inherent, read_certificate
-from oracle.verification.checks import BY_SOLVER, NO_SNAPSHOT, Check, ResultError, compared, convert
+from oracle.verification.checks import BY_SOLVER, LEFT_OUT, NO_SNAPSHOT, Check, ResultError, compared, convert
 from oracle.verification.domains import ToldDomains, check_domains
 from oracle.verification.enumeration import least_price
+from oracle.verification.overlooked import ToldOverlooked, check_overlooked
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from oracle.measurement.constraints import Relaxed
+    from oracle.measurement.measure import PoolMeasurement
     from oracle.optimum.node_classes import PackingProblem
     from oracle.snapshots.model import NodeContent, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cost:
+    constraint: str
+    partial_nodes: int
+    partial_nodes_at_most: int
+    certificate: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +43,7 @@ class _Pool(Figures):
     pool: str
     certificate: dict[str, object]
     ideal_certificate: dict[str, object]
+    constraints: tuple[_Cost, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +52,7 @@ class _Measurement(Figures):
     pool: str | None = None
     pools: tuple[_Pool, ...]
     domains: ToldDomains | UnsetType = UNSET
+    not_looked_at: tuple[ToldOverlooked, ...] | UnsetType = UNSET
 
 
 def _optima(told: _Pool) -> tuple[PoolOptimum, PoolOptimum]:
@@ -66,6 +80,7 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
     """
     told = convert(data, _Measurement)
     read = {pool.pool: _optima(pool) for pool in told.pools}
+    without = {pool.pool: _without(pool) for pool in told.pools}
     if len(read) < len(told.pools):
         raise ResultError("pools has one pool twice")
     contents: Mapping[str, Sequence[NodeContent]] = {}
@@ -84,15 +99,74 @@ def check_measurement(data: object, snapshot: Snapshot | None) -> Iterator[Check
             return
     for pool in told.pools:
         yield from _pool(pool, *read[pool.pool])
+        if snapshot is not None and not snapshot.kinds_are_exact(pool.pool):
+            yield _can_be_had(pool)
+        yield from _freed(pool.pool, without[pool.pool])
+    yield from _figures(
+        told,
+        cast("dict[str, object]", data),
+        snapshot,
+        {pool: (contents[pool], read[pool]) for pool in contents},
+        without,
+    )
+    yield from check_overlooked(told.not_looked_at, snapshot, told.pool)
+    if snapshot is not None and told.domains is not UNSET:
+        yield from check_domains(told.domains, snapshot, told.pool)
+
+
+def _figures(
+    told: _Measurement,
+    data: Mapping[str, object],
+    snapshot: Snapshot | None,
+    solved: Mapping[str, tuple[Sequence[NodeContent], tuple[PoolOptimum, PoolOptimum]]],
+    without: Mapping[str, Mapping[str, Certificate]],
+) -> Iterator[Check]:
+    """Yield whether all figures are those of the cluster, given its nodes and what the certificates prove."""
     claim = "the figures are those of this cluster"
     if snapshot is None:
         yield Check.of(claim, unknown=NO_SNAPSHOT)
         return
-    measured = add_up([figures_of(pool, nodes, *read[pool]) for pool, nodes in contents.items()], pool=told.pool)
-    stored = {name: value for name, value in cast("dict[str, object]", data).items() if name != "domains"}
-    yield compared(f"{claim} and these certificates", stored, measured.to_dict())
-    if told.domains is not UNSET:
-        yield from check_domains(told.domains, snapshot, told.pool)
+    pools: list[PoolMeasurement] = []
+    for pool, (nodes, optima) in solved.items():
+        figures = figures_of(pool, nodes, *optima)
+        freed = list(relaxed(snapshot, pool)) if figures.is_constrained else []
+        about = _about_constraints(pool, without[pool], freed)
+        if not about.holds:
+            yield about
+            return
+        costs = tuple(one.cost(figures.inherent, without[pool][one.constraint]) for one in freed)
+        pools.append(replace(figures, constraints=costs))
+    stored = {name: value for name, value in data.items() if name not in {"domains", "not_looked_at"}}
+    yield compared(f"{claim} and these certificates", stored, add_up(pools, pool=told.pool).to_dict())
+
+
+def _without(told: _Pool) -> dict[str, Certificate]:
+    """Return the certificate of each optimum without one sort of constraint as it was stored."""
+    found = {cost.constraint: read_certificate(Certificate, cost.certificate) for cost in told.constraints}
+    if len(found) < len(told.constraints):
+        raise ResultError(f"constraints of pool {told.pool} has one constraint twice")
+    return found
+
+
+def _freed(pool: str, without: Mapping[str, Certificate]) -> Iterator[Check]:
+    for constraint, one in without.items():
+        claim = f"pool {pool}: without {constraint} partial nodes {one.lower_bound}..{one.partial_nodes}"
+        yield from check_inherent(claim, one)
+
+
+def _about_constraints(pool: str, told: Mapping[str, Certificate], freed: Sequence[Relaxed]) -> Check:
+    """Return whether the certificates without a constraint are about the constraints, and the pool, of the cluster."""
+    claim = f"pool {pool}: what constraints cost is told of those there are"
+    there = [one.constraint for one in freed]
+    if list(told) != there:
+        return Check.of(claim, f"they are {', '.join(there) or 'none'}, not {', '.join(told) or 'none'}")
+    others = (one.constraint for one in freed if told[one.constraint].problem != one.placed.problem)
+    return Check.of(claim, "".join(f"without {name} there are other nodes or instances" for name in others))
+
+
+def _can_be_had(told: _Pool) -> Check:
+    claim = f"pool {told.pool}: {count(told.inherent_partial_nodes, 'partial node')} can be had"
+    return Check.of(claim, unknown="" if told.inherent_partial_nodes == told.partial_nodes else LEFT_OUT)
 
 
 def _pool(told: _Pool, inherent: PoolOptimum, ideal: PoolOptimum) -> Iterator[Check]:

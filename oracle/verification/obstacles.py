@@ -8,19 +8,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from oracle.admission.blockers import Blocker, BlockerKind, overcommitted, shortages
+from oracle.admission.areas import area_in
+from oracle.admission.blockers import (
+    LIFTED,
+    Blocker,
+    BlockerKind,
+    overcommitted,
+    restrictions,
+    shortages,
+    without,
+)
 from oracle.verification.checks import BY_SEARCH, Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.snapshots.model import NodeContent, Snapshot
-    from oracle.verification.rooms import PoolRoom
+    from oracle.admission.question import AskedJob
+    from oracle.snapshots.model import Snapshot
+    from oracle.verification.rooms import AreaRoom
 
 # Steps of trying to lift one restriction: there may be many of them.
 _MAX_STEPS = 20_000
-
-_LIFTED = {BlockerKind.CORDON, BlockerKind.IMMOVABLE}
 
 
 class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -33,6 +41,10 @@ class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     job: str | None = None
     instance: int | None = None
     alone: bool
+    sets: tuple[str, ...] = ()
+    resource: str | None = None
+    amount: int | None = None
+    wanted: int | None = None
     text: str
 
     @property
@@ -42,7 +54,7 @@ class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def check_blockers(
-    stored: Sequence[ToldBlocker], rooms: Mapping[str, PoolRoom], snapshot: Snapshot, *, all_: bool
+    stored: Sequence[ToldBlocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot, job: AskedJob, *, all_: bool
 ) -> Iterator[Check]:
     """Yield whether what stands in the way does.
 
@@ -51,34 +63,37 @@ def check_blockers(
     stored
         The blockers as they are in the file.
     rooms
-        The pools the job may be in.
-    snapshot
-        The cluster, what is protected being immovable.
+        The areas the job may be in, by name.
+    snapshot, job
+        The cluster, what is protected being immovable, and the job.
     all_
         Whether all plain shortages have to be named: they are if the job cannot start.
     """
     if not stored and not all_:
         return
     blockers = [told.blocker for told in stored]
-    told = Counter(blocker for blocker in blockers if blocker.kind not in _LIFTED)
+    told = Counter(blocker for blocker in blockers if blocker.kind not in LIFTED)
     counted = Counter(
-        blocker
-        for room in rooms.values()
-        for count_ in (shortages, overcommitted)
-        for blocker in count_(room.contents, room.waiting)
+        blocker for room in rooms.values() for count_ in (shortages, overcommitted) for blocker in count_(room.area)
     )
     wrong = [f"not in these words: {one.text}" for one in stored if one.text != str(one.blocker)]
     wrong += [str(blocker) for blocker in (told - counted) or (counted - told if all_ else ())]
     yield Check.of("the shortages are those of this cluster", next(iter(wrong), ""))
-    lifted = [blocker for blocker in blockers if blocker.kind in _LIFTED]
+    lifted = [blocker for blocker in blockers if blocker.kind in LIFTED]
     if lifted:
-        yield _restrictions(lifted, rooms, snapshot)
+        yield _restrictions(lifted, rooms, snapshot, job)
 
 
-def _restrictions(blockers: Sequence[Blocker], rooms: Mapping[str, PoolRoom], snapshot: Snapshot) -> Check:
-    claim = "without these cordons and immovable instances it could start"
+def _restrictions(
+    blockers: Sequence[Blocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot, job: AskedJob
+) -> Check:
+    claim = "without these restrictions it could start"
+    possible = {
+        name: {one for of_kind in restrictions(room.area, room.now or 0) for one in of_kind}
+        for name, room in rooms.items()
+    }
     for blocker in blockers:
-        if blocker.pool not in rooms or not _exists(blocker, rooms[blocker.pool].contents, snapshot):
+        if replace(blocker, alone=True) not in possible.get(blocker.pool, set()):
             return Check.of(claim, f"there is none such: {blocker}")
     # Lifted together only if all of the kind are needed; where too many are, not all are named.
     for pool, room in rooms.items():
@@ -86,37 +101,10 @@ def _restrictions(blockers: Sequence[Blocker], rooms: Mapping[str, PoolRoom], sn
         cases = [[blocker] for blocker in of_pool if blocker.alone]
         together = [blocker for blocker in of_pool if not blocker.alone]
         for case in [*cases, *([together] if together else [])]:
-            lifted = _without(case, room.contents)
-            never = replace(room, contents=lifted, weights=None, live=False, max_steps=_MAX_STEPS).never()
+            lifted, free = without(snapshot, job, case)
+            area = area_in(free, lifted, room.area.pools)
+            never = replace(room, area=area, weights=None, live=False, max_steps=_MAX_STEPS).never()
             if never is not False:
                 surely = never is True and len(case) == 1
                 return Check(claim, False if surely else None, f"{BY_SEARCH}: {case[0]}")
     return Check(claim)
-
-
-def _exists(blocker: Blocker, contents: Sequence[NodeContent], snapshot: Snapshot) -> bool:
-    node = next((content for content in contents if content.name == blocker.node), None)
-    if node is None or node.overcommitted:
-        return False
-    if blocker.kind is BlockerKind.CORDON:
-        return not node.schedulable and blocker.gpus == node.capacity - node.used
-    named = blocker.job, blocker.instance, blocker.node, blocker.gpus
-    return any(
-        not one.movable and (job.name, i, one.node, one.gpus) == named
-        for job in snapshot.jobs
-        for i, one in enumerate(job.instances)
-    )
-
-
-def _without(blockers: Sequence[Blocker], contents: Sequence[NodeContent]) -> tuple[NodeContent, ...]:
-    nodes = {content.name: content for content in contents}
-    for blocker in blockers:
-        node = nodes[blocker.node or ""]
-        if blocker.kind is BlockerKind.CORDON:
-            nodes[node.name] = replace(node, schedulable=True)
-        else:
-            stuck = list(node.immovable)
-            stuck.remove(blocker.gpus)
-            movable = tuple(sorted((*node.movable, blocker.gpus), reverse=True))
-            nodes[node.name] = replace(node, immovable=tuple(stuck), movable=movable)
-    return tuple(nodes.values())

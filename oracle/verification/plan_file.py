@@ -18,6 +18,7 @@ from oracle.planning.frontier import PoolFrontier  # noqa: TC001 - msgspec reads
 from oracle.planning.result import Asked
 from oracle.verification.certificates import read_certificate
 from oracle.verification.checks import ResultError, convert
+from oracle.verification.overlooked import ToldOverlooked  # noqa: TC001 - msgspec reads the annotation
 from oracle.verification.stored_moves import StoredMoves
 
 
@@ -69,6 +70,8 @@ class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
     certificate: _PlanProof
     max_jobs_disturbed: int | None = None
     max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
     weights: dict[str, int] = {}
     pool: str | None = None
     disturbance: int | None = None
@@ -78,6 +81,7 @@ class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
     frontier_mode: Literal["checkpoint"] | UnsetType = UNSET
     frontier: tuple[Point, ...] | UnsetType = UNSET
     jobs_at_start: list[dict[str, object]] | UnsetType = UNSET
+    not_looked_at: tuple[ToldOverlooked, ...] | UnsetType = UNSET
 
     @property
     def asked(self) -> Asked:
@@ -87,6 +91,8 @@ class ToldPlan(msgspec.Struct, frozen=True, kw_only=True):
             max_migrations=self.max_migrations,
             max_jobs_disturbed=self.max_jobs_disturbed,
             max_per_job_at_once=self.max_per_job_at_once,
+            max_per_budget=self.max_per_budget,
+            max_priority=self.max_priority,
             protected=self.protected,
             weights=self.weights,
             pool=self.pool,

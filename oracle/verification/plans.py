@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from msgspec import UNSET
 
 from compass_core.errors import CompassError
-from oracle.moves.move import MoveError, MoveMode, protect
+from oracle.moves.move import MoveError, MoveMode
 from oracle.optimum.certificate import Status
 from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.proof import NEVER
@@ -19,6 +19,7 @@ from oracle.snapshots.model import RunningJob, Snapshot
 from oracle.verification.certificates import ABOUT, check_about, check_certificate, check_inherent
 from oracle.verification.checks import BY_SEARCH, NO_SNAPSHOT, Check, check_interrupted, compared
 from oracle.verification.frontiers import check_frontier
+from oracle.verification.overlooked import check_overlooked
 from oracle.verification.plan_bounds import PlanBounds, lightest_jobs
 from oracle.verification.plan_file import read_plan
 from oracle.verification.stored_moves import check_start
@@ -45,7 +46,7 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         yield Check.of("the moves can be made, and the certificates are about this cluster", unknown=NO_SNAPSHOT)
     else:
         try:
-            snapshot = protect(snapshot, plan.told.protected)
+            snapshot = plan.told.asked.spared(snapshot)
             contents = part_of(snapshot, plan.told.pool).snapshot.contents
         except CompassError as error:
             yield Check.of(ABOUT, str(error))
@@ -62,9 +63,10 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     jobs = [RunningJob(name=name, instances=()) for name in plan.told.weights]
     known = snapshot or Snapshot.build(nodes=[], jobs=jobs)
     written = _written(plan, known)
-    # The status has a check of its own, and so has what ran.
-    apart = ("certificate", "frontier", "frontier_mode", "jobs_at_start", "status")
+    # The status has a check of its own, and so have what ran and what was not looked at.
+    apart = ("certificate", "frontier", "frontier_mode", "jobs_at_start", "not_looked_at", "status")
     stored = {name: value for name, value in cast("dict[str, object]", data).items() if name not in apart}
+    yield from check_overlooked(plan.told.not_looked_at, snapshot, plan.told.pool)
     claim = "the numbers of moves, jobs, stops and GPUs, and all orders, are those of the list"
     yield compared(claim, stored, written.to_dict())
     yield Check.of("the plan keeps its limits", "; ".join(_broken_limits(plan, known)))
@@ -80,7 +82,8 @@ def check_plan(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
     word = next((proof.detail for proof in proofs if proof.holds is None), "")
     yield from _Bounds(plan, written, bounds, word, snapshot).checks()
     if plan.told.frontier is not UNSET:
-        yield check_frontier(plan)
+        exact = snapshot is not None and all(map(snapshot.kinds_are_exact, snapshot.pools))
+        yield check_frontier(plan, exact=exact)
     yield from check_interrupted(interrupted=plan.told.interrupted, settled=plan.told.settled)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from compass_core.errors import CompassError
 from oracle.admission.answer import STARTS, Placement, Together
 from oracle.admission.question import AskedJob, jobs_for
-from oracle.moves.move import MoveMode, protect
 from oracle.optimum.certificate import Status
 from oracle.verification.admissions import ToldVerdict, check_verdict
 from oracle.verification.checks import (
@@ -22,7 +22,8 @@ from oracle.verification.checks import (
     compared,
     convert,
 )
-from oracle.verification.stored_moves import StoredMoves, asked
+from oracle.verification.overlooked import ToldOverlooked, check_overlooked
+from oracle.verification.stored_moves import StoredMoves, ToldQuestion
 from oracle.words import count
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class _Together(msgspec.Struct, frozen=True):
     moves: list[dict[str, object]]
     stopped_first: list[dict[str, object]]
     placements: tuple[_Placement, ...]
+    starting: int
     most: int
     moves_lower_bound: int
     status: Status
@@ -56,17 +58,15 @@ class _Verdict(ToldVerdict, frozen=True, kw_only=True):
     name: str
 
 
-class _Queue(msgspec.Struct, frozen=True, kw_only=True):
+class _Queue(ToldQuestion, frozen=True, kw_only=True):
     schema: str
     jobs: tuple[_Job, ...]
     passed_over: tuple[_Verdict, ...]
     first: _Verdict | None
     together: _Together
     pool: str | None = None
-    mode: MoveMode
-    protected: tuple[str, ...]
-    max_per_job_at_once: int | None = None
     interrupted: bool = False
+    not_looked_at: tuple[ToldOverlooked, ...] | UnsetType = UNSET
 
     @property
     def settled(self) -> bool:
@@ -89,7 +89,7 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         The data have another form.
     """
     told = convert(data, _Queue)
-    question = asked(told.mode, told.protected, told.max_per_job_at_once)
+    question = told.question
     jobs = {job.name: job for job in told.jobs}
     together = StoredMoves.of(told.together, question)
     if len(jobs) < len(told.jobs):
@@ -107,18 +107,24 @@ def check_queue(data: object, snapshot: Snapshot | None) -> Iterator[Check]:
         open_ = [f"whether {one.name} can {BY_SEARCH}" for one in told.passed_over if one.name not in never]
         yield Check.of(f"no job before {told.first.name} can start", unknown="".join(open_[:1]))
     yield from check_interrupted(interrupted=told.interrupted, settled=told.settled)
+    yield from check_overlooked(told.not_looked_at, snapshot, told.pool)
     if snapshot is None:
         yield Check.of("the jobs that start together", unknown=NO_SNAPSHOT)
         return
-    waiting = [{"name": job.name, **AskedJob.of(job).to_json()} for job in jobs_for(snapshot.pending, told.pool)]
+    queue = jobs_for(snapshot.pending, told.pool)
+    waiting = [{"name": job.name, **AskedJob.of(job, snapshot).to_json()} for job in queue]
     same = waiting == [{"name": job.name, **job.to_json()} for job in told.jobs]
-    yield Check("the jobs are those that wait in this cluster", same and told.pool in {None, *snapshot.pools})
+    asked = same and told.pool in {None, *snapshot.pools}
+    yield Check("the jobs are those that wait in this cluster", asked)
+    if not asked:
+        return
     try:
-        snapshot = protect(snapshot, question.protected)
+        snapshot = question.spared(snapshot)
     except CompassError as error:
         yield Check.of("the jobs start together", str(error))
         return
-    yield from _check_together(told.together, together, jobs, snapshot, len(jobs) - len(never))
+    possible = sum(1 if job.together else job.size for name, job in jobs.items() if name not in never)
+    yield from _check_together(told.together, together, jobs, snapshot, possible)
 
 
 def _in_order(told: _Queue) -> Check:
@@ -136,14 +142,15 @@ def _in_order(told: _Queue) -> Check:
 def _check_together(
     told: _Together, listed: StoredMoves, jobs: Mapping[str, _Job], snapshot: Snapshot, possible: int
 ) -> Iterator[Check]:
-    """Yield the claims about the set; of the queue no more than `possible` jobs can start even alone."""
+    """Yield the claims about the set; of the queue no more than `possible` can start even alone."""
     if [name for name in jobs if name in told.jobs] == list(told.jobs):
         placed = [(one.job, one) for one in told.placements]
         wrong = listed.obstacle(snapshot, {name: jobs[name] for name in told.jobs}, placed)
     else:
         wrong = "the jobs are not of the queue, or not in its order"
-    starting, moves, bound = len(told.jobs), told.migrations, told.moves_lower_bound
-    have = "1 job has" if starting == 1 else f"{count(starting, 'job')} have"
+    starting = sum(1 if jobs[name].together else _placed(told, name) for name in told.jobs if name in jobs)
+    moves, bound = told.migrations, told.moves_lower_bound
+    have = "1 job has" if len(told.jobs) == 1 else f"{count(len(told.jobs), 'job')} have"
     yield Check.of(f"{have} room together after {count(moves, 'move')}", wrong)
     yield Check.of(
         f"no more than {count(told.most, 'job')} can start together",
@@ -156,15 +163,20 @@ def _check_together(
         BY_SEARCH if bound else "",
     )
     if not wrong:
-        yield _written_again(told, listed)
+        yield _written_again(told, listed, starting)
 
 
-def _written_again(told: _Together, listed: StoredMoves) -> Check:
+def _placed(told: _Together, name: str) -> int:
+    return sum(one.job == name for one in told.placements)
+
+
+def _written_again(told: _Together, listed: StoredMoves, starting: int) -> Check:
     """Return whether the rest is what these jobs, these moves and these bounds are written as."""
     written = Together(
         jobs=told.jobs,
         order=listed.order,
         placements=tuple(tuple(sorted(one for one in told.placements if one.job == name)) for name in told.jobs),
+        starting=starting,
         most=told.most,
         moves_lower_bound=told.moves_lower_bound,
     ).to_json()

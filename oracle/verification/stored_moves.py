@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from oracle.admission.areas import pools_of
 from oracle.admission.question import Question
 from oracle.moves.move import Move, MoveError, MoveMode, MoveOrder, Stop
 from oracle.moves.replay import replay
@@ -25,22 +26,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from oracle.admission.answer import Placement
-    from oracle.admission.question import AskedJob
+    from oracle.admission.question import AskedJob, AskedPart
     from oracle.snapshots.model import Snapshot
 
 
-def asked(mode: MoveMode, protected: Sequence[str], max_per_job_at_once: int | None) -> Question:
-    """Return what was asked about waiting jobs.
+class ToldQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer about waiting jobs tells of what was asked."""
 
-    Raises
-    ------
-    ResultError
-        Nobody can have asked that.
-    """
-    try:
-        return Question.of(mode, protected, max_per_job_at_once)
-    except ValueError as error:
-        raise ResultError(str(error)) from error
+    mode: MoveMode
+    protected: tuple[str, ...]
+    max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
+
+    @property
+    def question(self) -> Question:
+        """What was asked.
+
+        Raises
+        ------
+        ResultError
+            Nobody can have asked that.
+        """
+        try:
+            return Question.of(
+                self.mode,
+                self.protected,
+                self.max_per_job_at_once,
+                max_per_budget=self.max_per_budget,
+                max_priority=self.max_priority,
+            )
+        except ValueError as error:
+            raise ResultError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,29 +134,88 @@ class StoredMoves:
         self, snapshot: Snapshot, jobs: Mapping[str, AskedJob], placed: Sequence[tuple[str, Placement]]
     ) -> Iterator[str]:
         instances = {(job, placement.instance) for job, placement in placed}
-        if not len(placed) == len(instances) == sum(job.instances for job in jobs.values()) or not all(
-            job in jobs and 0 <= instance < jobs[job].instances for job, instance in instances
+        counts = Counter(job for job, _ in placed)
+        if (
+            len(instances) < len(placed)
+            or any(job not in jobs or not 0 <= instance < jobs[job].size for job, instance in instances)
+            or any(counts[name] < (job.size if job.together else 1) for name, job in jobs.items())
         ):
             yield "not every instance has one node"
             return
         try:
-            after = contents_after(snapshot, self.play(snapshot))
+            after = self.play(snapshot)
         except MoveError as error:
             yield str(error)
             return
-        open_ = [(pool, node) for pool, nodes in after.items() for node in nodes if node.takes_instances]
-        free = {node.name: (pool, node.capacity - node.used) for pool, node in open_}
-        taken: Counter[str] = Counter()
-        pools: dict[str, set[str]] = {}
-        for job, placement in placed:
-            pool, room = free.get(placement.node, ("", 0))
-            taken[placement.node] += jobs[job].gpus_per_instance
-            pools.setdefault(job, set()).add(pool)
-            if taken[placement.node] > room:
-                yield f"node {placement.node} has {count(room, 'free GPU')} for what should start there"
-        for job, names in pools.items():
-            if len(names) > 1 or jobs[job].pool not in {None, *names}:
-                yield f"the instances of {job} are not all in its pool"
+        stands = {name: [(one.instance, one.node) for job, one in placed if job == name] for name in jobs}
+        yield from _beyond_room(snapshot, after, jobs, placed)
+        pools = {node.name: node.pool for node in snapshot.nodes}
+        for name, job in jobs.items():
+            yield from _against_the_rules(name, job, snapshot, after, stands[name])
+            names = {pools[node] for _, node in stands[name]}
+            if not any(names <= set(area) for area in pools_of(job, snapshot)):
+                yield f"the instances of {name} are not all in its pool"
+
+
+def _beyond_room(
+    before: Snapshot, after: Snapshot, jobs: Mapping[str, AskedJob], placed: Sequence[tuple[str, Placement]]
+) -> Iterator[str]:
+    """Yield the nodes that have less than what is to start there takes, beside what is there after the moves."""
+    open_ = [node for nodes in contents_after(before, after).values() for node in nodes if node.takes_instances]
+    free = {node.name: node.capacity - node.used for node in open_}
+    taken: Counter[tuple[str, str]] = Counter()
+    gpus: Counter[str] = Counter()
+    for job, placement in placed:
+        part, node = _part(jobs[job], placement.instance), placement.node
+        gpus[node] += part.gpus_per_instance
+        taken.update({(node, name): amount for name, amount in part.resources.items()})
+        room = free.get(node, 0)
+        if gpus[node] > room:
+            yield f"node {node} has {count(room, 'free GPU')} for what should start there"
+            return
+    at_first, then = _held(before, {name for name, _ in taken}), _held(after, {name for name, _ in taken})
+    for one in before.nodes:
+        for resource, most in one.resources.items():
+            key = one.name, resource
+            # Where more is held than there is, as much is held for ever.
+            left = max(most, at_first[key]) - then[key]
+            if taken[key] > left:
+                yield f"node {one.name} has {left} of {resource} free for what should start there"
+
+
+def _held(snapshot: Snapshot, nodes: set[str]) -> Counter[tuple[str, str]]:
+    """Return what instances hold of the further resources of some nodes."""
+    held: Counter[tuple[str, str]] = Counter()
+    for job in snapshot.jobs:
+        for one in job.instances:
+            if one.node in nodes:
+                held.update({(one.node, name): amount for name, amount in one.resources.items()})
+    return held
+
+
+def _against_the_rules(
+    name: str, job: AskedJob, snapshot: Snapshot, after: Snapshot, stands: Sequence[tuple[int, str]]
+) -> Iterator[str]:
+    """Yield which instances of a job are outside its node sets, or share a node and must not."""
+    sets = {one.name: one.nodes for one in snapshot.node_sets}
+    for instance, node in stands:
+        within = _part(job, instance).within
+        yield from (f"node {node} is outside {one}" for one in within if node not in sets[one])
+    if job.distinct_nodes:
+        beside = [one.node for other in after.jobs if other.name == job.more_of for one in other.instances]
+        nodes = Counter(node for _, node in stands)
+        for node, times in nodes.items():
+            if times > 1 or node in beside:
+                yield f"another instance of {name} is on node {node}, and no two may be on one"
+
+
+def _part(job: AskedJob, instance: int) -> AskedPart:
+    """Return the part that an instance is of: they are numbered part by part."""
+    parts = iter(job.parts)
+    part = next(parts)
+    while instance >= part.instances:
+        instance, part = instance - part.instances, next(parts)
+    return part
 
 
 def check_start(

@@ -64,12 +64,33 @@ FIXED: dict[str, list[dict[str, object]]] = {
     "nodes": [{"name": name, "gpus": 8} for name in ("n1", "n2")],
     "jobs": [{"name": n, "gpus_per_instance": 1, "instances": [{"node": n, "movable": False}]} for n in ("n1", "n2")],
 }
+# The same, of which somebody knows that there is more to it.
+OVERLOOKED: dict[str, list[dict[str, object]]] = {
+    **FIXED, "not_looked_at": [{"reason": "topology spread", "items": ["n1"]}],
+}  # fmt: skip
+# Jobs that could start but for their partition, or for CPUs.
+CONSTRAINED: dict[str, list[dict[str, object]]] = {
+    "nodes": [
+        {"name": "a", "gpus": 8, "resources": {"cpu": 1}},
+        {"name": "b", "gpus": 8, "resources": {"cpu": 64}},
+    ],
+    "jobs": [{"name": "x", "gpus_per_instance": 1, "instances": [{"node": "a", "movable": False}]}],
+    "pending": [
+        {"name": "w0", "gpus_per_instance": 8, "within": ["p"]},
+        {
+            "name": "w1", "gpus_per_instance": 4, "within": ["p"], "resources": {"cpu": 4},
+            "parts": [{"gpus_per_instance": 1}],
+        },
+    ],
+    "node_sets": [{"name": "p", "kind": "partition", "nodes": ["a"]}],
+}  # fmt: skip
 
 
 def written(folder: Path, name: str, snapshot: dict[str, list[dict[str, object]]]) -> str:
     """Write a snapshot and return its path."""
     path = folder / name
-    path.write_text(json.dumps({"schema": "compass-abs/snapshot/1", **snapshot}))
+    version = 2 if {"not_looked_at", "node_sets"} & set(snapshot) else 1
+    path.write_text(json.dumps({"schema": f"compass-abs/snapshot/{version}", **snapshot}))
     return str(path)
 
 
@@ -93,6 +114,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]
     obstacles = written(folder, "obstacles.json", OBSTACLES)
     keep(sifopt, "measure", EXAMPLE, "-o", "json")
     keep(sifopt, "measure", written(folder, "domains.json", DOMAINS), "--hierarchical", "-o", "json")
+    keep(sifopt, "measure", written(folder, "overlooked.json", OVERLOOKED), "-o", "json")
     keep(sifopt, "plan", EXAMPLE, "--frontier", "-o", "json")
     plan = keep(sifopt, "plan", exchange, "-o", "json", file="plan.json")
     keep(sifopt, "plan", "--resume", plan, "--snapshot", exchange, "-o", "json")
@@ -105,6 +127,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]
     keep(sifopt, "admit", obstacles, "--job", "1x8", "-o", "json")
     keep(sifopt, "admit", EXAMPLE, "-o", "json")
     keep(sifopt, "admit", obstacles, "-o", "json")
+    keep(sifopt, "admit", written(folder, "constrained.json", CONSTRAINED), "-o", "json")
     keep(sifopt, "admit", exchange, "--job", "1x8", "-o", "json")
     keep(compass_prove, "--claim", "P4", "-o", "json")
     trace = folder / "trace.csv"

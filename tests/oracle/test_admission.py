@@ -341,7 +341,7 @@ class TestOutOfTime:
 class TestJson:
     def test_the_keys_of_the_contract(self) -> None:
         data = json.loads(json.dumps(admit(world([3], [4, 2]).snapshot(), instances=1, gpus=6).to_dict()))
-        assert (data["schema"], data["verdict"], data["migrations"]) == ("compass-abs/admit/2", "fits_after", 1)
+        assert (data["schema"], data["verdict"], data["migrations"]) == ("compass-abs/admit/3", "fits_after", 1)
         assert data["moves"] == [{"step": 1, "job": "j1", "instance": 0, "gpus": 4, "from": "n1", "to": "n0"}]
         assert data["placements"] == [{"instance": 0, "node": "n1"}]
         assert isinstance(data["reason"], str)

@@ -48,6 +48,9 @@ def test_what_the_library_says_is_true() -> None:
 # Which pools have evidence, and weights about them, prove what is said and say nothing themselves.
 _EVIDENCE = re.compile(r"certificate\.(frontier|pools$|pools\[\]\.(pool$|most|moves))")
 
+# What a job asks for besides GPUs in a pool: `test_forged_ruled_admissions` lies about that.
+_ASKED = re.compile(r"jobs?(\[\])?\.(within|resources|distinct_nodes|further_parts|together|more_of)")
+
 
 @pytest.mark.long
 @pytest.mark.parametrize("subject", sorted({kind.split()[0] for kind in KINDS}))
@@ -68,4 +71,4 @@ def test_every_statement_is_lied_about(subject: str) -> None:
                     new = different(case.data, data) - lied
                     if new and falsehoods(data, case):
                         lied |= new
-    assert sorted(key for key in every - lied if not _EVIDENCE.search(key)) == []
+    assert sorted(key for key in every - lied if not _EVIDENCE.search(key) and not _ASKED.match(key)) == []

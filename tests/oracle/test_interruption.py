@@ -24,7 +24,7 @@ from tests.oracle.small_pools import clusters, snapshot_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from oracle.admission.question import AskedJob
+    from oracle.admission.question import Waiting
     from oracle.admission.room import Room
     from oracle.optimum.model import NodeKind
     from oracle.optimum.solver import IntegerAnswer
@@ -131,7 +131,7 @@ def test_admissions_that_were_interrupted_claim_nothing_else(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["checkpoint", "live"])
 def test_moves_found_before_an_interruption_are_kept(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    def without_proof(nodes: Mapping[NodeKind, int], job: AskedJob, deadline: Deadline) -> Room:
+    def without_proof(nodes: Mapping[NodeKind, int], job: Waiting, deadline: Deadline) -> Room:
         room = make_room(nodes, job, deadline)
         if (interruption := current()) is not None:
             interruption.request()

@@ -7,12 +7,13 @@ import random
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from immutables import Map
 
 import oracle.optimum.exact
 from oracle.measurement.measure import measure
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.node_classes import constrained_problem, ideal_problem
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
+from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from tests.oracle import brute_force
 from tests.oracle.small_pools import clusters, no_packing, nothing_is_uniform, snapshot_of
 
@@ -71,6 +72,28 @@ class TestOnePool:
         assert (measured.gpus, measured.used_gpus, measured.free_gpus) == (32, 15, 17)
         assert measured.largest_free_block == 8
         assert measured.instances == {1: 1, 3: 2, 4: 2}
+
+    @pytest.mark.parametrize(
+        ("held", "waiting", "block"),
+        [
+            ({"cpu": 8}, {"cpu": 1}, 4),  # a has no CPU left, and all that runs and waits takes some
+            ({"cpu": 7}, {"cpu": 1}, 6),
+            ({"cpu": 8}, {}, 6),  # what waits needs none
+            ({}, {"cpu": 1}, 6),
+        ],
+    )
+    def test_the_free_block_of_a_node_that_has_nothing_else_left(
+        self, held: dict[str, int], waiting: dict[str, int], block: int
+    ) -> None:
+        snapshot = Snapshot.build(
+            nodes=[SnapshotNode(name="a", gpus=8, resources=Map({"cpu": 8})), SnapshotNode(name="b", gpus=8)],
+            jobs=[
+                RunningJob(name="j", instances=(RunningInstance(node="a", gpus=2, resources=Map(held)),)),
+                RunningJob(name="k", instances=(RunningInstance(node="b", gpus=4, resources=Map({"cpu": 60})),)),
+            ],
+            pending=[PendingJob(name="w", instances=1, gpus_per_instance=6, resources=Map(waiting))],
+        )
+        assert measure(snapshot).largest_free_block == block
 
     def test_no_nodes(self) -> None:
         measured = measure(Snapshot.build(nodes=[]))
@@ -193,7 +216,7 @@ class TestJson:
         assert measure(TestPools.TWO, pool="x").to_dict()["pool"] == "x"
         for pool in cast("list[dict[str, object]]", data["pools"]):
             assert set(CONTRACT) <= pool.keys()
-            assert pool.keys() - data.keys() == {"certificate", "ideal_certificate"}
+            assert pool.keys() - data.keys() == {"certificate", "ideal_certificate", "constraints"}
         assert (data["status"], data["instances"], data["overcommitted"]) == ("optimal", {"4": 3}, [])
 
     def test_certificates_survive_the_file(self) -> None:

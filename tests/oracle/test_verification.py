@@ -200,8 +200,8 @@ def _judge_claims(data: Data, checks: tuple[Check, ...], world: World) -> None:
     """Assert every claim that was found to hold; those that were not rechecked are not believed by anyone."""
     judge = {
         "compass-abs/plan/2": _judge_plan,
-        "compass-abs/admit/2": _judge_admission,
-        "compass-abs/admit-queue/2": _judge_queue,
+        "compass-abs/admit/3": _judge_admission,
+        "compass-abs/admit-queue/3": _judge_queue,
     }
     judge.get(str(data["schema"]), _judge_measurement)(data, world, _Held(checks))
 
@@ -226,7 +226,7 @@ def _judge_plan(data: Data, whole: World, held: _Held) -> None:
     live = data["mode"] == "live"
     moves, stops = read_moves(data)
     limit = cast("int | None", data.get("max_per_job_at_once"))
-    places = _played(world, moves, stops, limit)
+    places = played(world, moves, stops, limit)
     after = world.partial(places)
     told = [_number(data, f"partial_nodes_{when}") for when in ("before", "after")]
     assert told == [world.partial(world.start), after]
@@ -262,7 +262,7 @@ def _judge_plan(data: Data, whole: World, held: _Held) -> None:
         _judge_frontier(data, facts)
 
 
-def _played(world: World, moves: Sequence[Move], stops: Sequence[Stop], limit: int | None) -> Places:
+def played(world: World, moves: Sequence[Move], stops: Sequence[Stop], limit: int | None) -> Places:
     """Return where a plan leads.
 
     Steps in which nothing happens are left out, and a stop between two steps takes effect before the latter.
@@ -315,7 +315,7 @@ def _judge_admission(data: Data, whole: World, held: _Held) -> None:
         assert least is not None
         assert (verdict == "fits_now") == (least == 0)
         moves, stops = read_moves(data)
-        places = _played(world, moves, stops, None)
+        places = played(world, moves, stops, None)
         used = world.used(places)
         placements = cast("list[Data]", data["placements"])
         assert sorted(_number(one, "instance") for one in placements) == list(range(instances))
@@ -344,7 +344,7 @@ def _judge_queue(data: Data, world: World, held: _Held) -> None:
             )
     together = cast("Data", data["together"])
     names = cast("list[str]", together["jobs"])
-    places = _played(pinned(world, cast("list[str]", data["protected"])), *read_moves(together), None)
+    places = played(pinned(world, cast("list[str]", data["protected"])), *read_moves(together), None)
     used = world.used(places)
     for one in cast("list[Data]", together["placements"]):
         n = int(str(one["node"]).removeprefix("n"))

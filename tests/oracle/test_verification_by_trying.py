@@ -8,19 +8,19 @@ from itertools import combinations
 
 import pytest
 
+from oracle.admission.areas import Area, area_in
 from oracle.admission.fitting import most_fitting, open_nodes, waiting_pool
-from oracle.admission.question import Waiting
+from oracle.admission.question import AskedJob, Waiting
 from oracle.admission.room import make_room
 from oracle.optimum.node_classes import NodeClass, PackingProblem
 from oracle.optimum.proof import NEVER, Proof
 from oracle.optimum.solver import Deadline
 from oracle.optimum.weights import Weights
-from oracle.snapshots.model import NodeContent
-from oracle.verification.enumeration import fewest_partial, fits_within, least_price
+from oracle.verification.enumeration import fewest_partial, least_price, most_within
 from oracle.verification.live_reach import count_partial, fewest_moves, nodes_of
 from oracle.verification.measurements import most_empty
 from oracle.verification.plan_bounds import lightest_jobs
-from oracle.verification.rooms import PoolRoom
+from oracle.verification.rooms import AreaRoom
 from tests.oracle.brute_moves import Instance, Node, World, live_frontier, placements, random_job, random_world
 from tests.oracle.facts import Facts
 
@@ -53,16 +53,19 @@ def test_moves_that_make_room(seed: int) -> None:
         world = random_world(rng)
         instances, gpus = random_job(rng, world)
         facts = Facts(world)
-        for pool, contents in world.snapshot().contents.items():
+        snapshot = world.snapshot()
+        for pool, contents in snapshot.contents.items():
             groups = open_nodes(contents)
             least = facts.moves_to_room(instances, gpus, pool, live=False)
             for moves in range(4):
-                expected = least is not None and least <= moves
-                assert fits_within(groups, instances, gpus, moves) is expected
+                fitting = most_within(groups, {gpus: instances}, moves)
+                assert fitting is not None
+                assert (fitting >= instances) is (least is not None and least <= moves)
             if least is not None and least > 1:
                 waiting = Waiting(instances, gpus, pool)
                 room = make_room(groups, waiting, Deadline())
-                checked = PoolRoom(contents, waiting, live=False, ordered=True, weights=room.weights)
+                area = area_in(AskedJob(instances, gpus, pool), snapshot, [pool])
+                checked = AreaRoom(area, instances, live=False, ordered=True, weights=room.weights)
                 assert room.lower_bound == least
                 assert not checked.idle()
                 assert checked.takes(least)
@@ -95,8 +98,8 @@ def test_weights_never_prove_too_much() -> None:
 
 @pytest.mark.parametrize("weights", [Weights(0, 1, ()), Weights(0, -1, (0,)), Weights(0, 1, (0,), (1,))], ids=repr)
 def test_what_are_no_weights(weights: Weights) -> None:
-    contents = [NodeContent("a", 8, schedulable=True, immovable=(), movable=(8,))]
-    room = PoolRoom(contents, Waiting(1, 8, "a"), live=False, ordered=True, weights=weights)
+    area = Area(("a",), World((Node(8),), (Instance(0, 8, 0),)).snapshot(), Waiting(1, 8, "a"))
+    room = AreaRoom(area, 1, live=False, ordered=True, weights=weights)
     assert "weight" in room.idle()
 
 

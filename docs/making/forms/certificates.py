@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from docs.making.forms.base import Form, says
 
+# Kinds of instances: GPUs, and from 10^12 on the number of a group.
 Pattern = tuple[int, ...]
 Solution = Literal["optimal", "unknown"]
 
@@ -14,7 +15,14 @@ class NodeClass(Form):
     capacity: Annotated[int, says("GPUs the node offers")]
     held: Annotated[int, says("GPUs of instances that cannot move")]
     room: Annotated[int, says("GPUs that movable instances may take")]
-    own: Annotated[Pattern, says("demands in GPUs that the node may keep although they exceed `room`")]
+    own: Annotated[Pattern, says("kinds of instances that the node may keep although they exceed `room`")]
+    rules: Annotated[
+        tuple[Pattern, tuple[tuple[int, int], ...], tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]],
+        says(
+            "what else it keeps: groups that are shut out; pairs of a group and a job of which one instance may be "
+            "there; what there is of further resources; pairs of a group and what each instance takes of them"
+        ),
+    ]
 
 
 class Problem(Form):
@@ -22,7 +30,10 @@ class Problem(Form):
 
     classes: Annotated[tuple[NodeClass, ...], says("the node classes, sorted")]
     nodes: Annotated[tuple[int, ...], says("how many nodes each class has")]
-    demands: Annotated[tuple[tuple[int, int], ...], says("pairs: demand in GPUs, movable instances of it; descending")]
+    demands: Annotated[
+        tuple[tuple[int, int], ...],
+        says("pairs: kind (GPUs, and 10^12 times the number of its group), movable instances of it; descending"),
+    ]
 
 
 class PackedNodes(Form):

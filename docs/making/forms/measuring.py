@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType
 
-from docs.making.forms.base import Form, says
+from docs.making.forms.base import Form, Overlooked, says
 from docs.making.forms.certificates import Certificate, Solution
 
 
@@ -28,12 +28,25 @@ class Figures(Form):
     empty_nodes_after_status: Annotated[Solution, says("`optimal` if there cannot be more")]
     full_nodes: Annotated[int, says("nodes with all their GPUs in use, or more")]
     unschedulable_nodes: Annotated[int, says("nodes that take nothing new")]
-    largest_free_block: Annotated[int, says("most free GPUs on one node that takes new instances")]
+    largest_free_block: Annotated[
+        int, says("most free GPUs on one node that takes new instances; none where no CPU is left")
+    ]
     overcommitted: Annotated[tuple[str, ...], says("names of nodes that hold more than they offer")]
     wcc: Annotated[bool, says("whether the workload composition condition holds, in every pool")]
     wcc_supply: Annotated[int, says("1-GPU instances")]
     wcc_need: Annotated[int, says("1-GPU instances that would fill the slots of all others")]
     status: Annotated[Solution, says("`optimal` if both optima are settled; otherwise the bounds differ")]
+
+
+class ConstraintCost(Form):
+    """What one sort of constraint costs a pool by itself; those that forbid the same moves share what they cost."""
+
+    constraint: Annotated[
+        str, says("`cordoned`, `immovable`, `distinct nodes`, the kind of a node set, or the name of a resource")
+    ]
+    partial_nodes: Annotated[int, says("partial nodes that it costs, at least: Φ* with it less Φ* without it")]
+    partial_nodes_at_most: Annotated[int, says("the same, at most")]
+    certificate: Annotated[Certificate, says("evidence for Φ* without it")]
 
 
 class Pool(Figures):
@@ -42,6 +55,10 @@ class Pool(Figures):
     pool: Annotated[str, says("name of the pool")]
     certificate: Annotated[Certificate, says("evidence for the inherent partial nodes")]
     ideal_certificate: Annotated[Certificate, says("evidence for the ideal ones")]
+    constraints: Annotated[
+        tuple[ConstraintCost, ...],
+        says("what sorts of constraints cost, if Φ* may be above the ideal; those not named cost nothing"),
+    ]
 
 
 class DomainFigures(Form):
@@ -89,5 +106,6 @@ class Measurement(Figures):
 
     schema: Literal["compass-abs/measure/1"]
     pool: Annotated[str | None, says("the only pool measured; null for all")]
+    not_looked_at: Annotated[tuple[Overlooked, ...], says("constraints of its jobs that no figure takes into account")]
     pools: Annotated[tuple[Pool, ...], says("the same figures, pool by pool, with certificates")]
     domains: Annotated[Domains | UnsetType, says("with `--hierarchical`: the NVLink domains")] = UNSET

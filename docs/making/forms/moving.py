@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from docs.making.forms.base import Form, says
+from docs.making.forms.base import Form, Overlooked, says
 from docs.making.forms.certificates import (
     Branches,
     Certificate,
@@ -110,6 +110,8 @@ class Plan(Form):
     max_migrations: Annotated[int | None, says("limit asked for, moves; null for none")]
     max_jobs_disturbed: Annotated[int | None, says("limit asked for, jobs; null for none")]
     max_per_job_at_once: Annotated[int | None, says("limit asked for, instances; null for none")]
+    max_per_budget: Annotated[int | None, says("limit asked for, instances of a disruption budget; null for none")]
+    max_priority: Annotated[int | None, says("jobs of a higher or an unknown priority stay; null for no limit")]
     protected: Annotated[tuple[str, ...], says("jobs, namespaces and instances that stay")]
     weights: Annotated[dict[str, int], says("what disturbing a job counts, where not 1")]
     pool: Annotated[str | None, says("the only pool planned; null for all")]
@@ -129,6 +131,7 @@ class Plan(Form):
     live: Annotated[bool, says("whether every move goes into space that is free")]
     stopped_first: Annotated[tuple[Stop, ...], says("instances that stop before their destination is free")]
     jobs_at_start: Annotated[tuple[JobAtStart, ...], says("the jobs of which an instance moves, as they were")]
+    not_looked_at: Annotated[tuple[Overlooked, ...], says("constraints of jobs that the plan does not keep")]
     certificate: Annotated[PlanEvidence, says("the evidence")]
     frontier_mode: Annotated[
         Literal["checkpoint"] | UnsetType,

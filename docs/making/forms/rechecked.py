@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from docs.making.forms import admitting, certificates, measuring, moving
+from docs.making.forms import admitting, base, certificates, measuring, moving
 
 if TYPE_CHECKING:
     from docs.making.forms.base import Form
@@ -32,14 +32,16 @@ class How(StrEnum):
 _A, _D, _P, _N = How.ASKED, How.DERIVED, How.PROVED, How.NAMED
 
 RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
+    base.Overlooked: {_D: "reason jobs"},
     measuring.Figures: {
         _D: "nodes gpus used_gpus free_gpus instances partial_nodes inherent_partial_nodes inherent_lower_bound "
         "ideal_partial_nodes ideal_lower_bound avoidable_partial_nodes sif empty_nodes empty_nodes_after full_nodes "
         "unschedulable_nodes largest_free_block overcommitted wcc wcc_supply wcc_need",
         _P: "empty_nodes_after_status status",
     },
-    measuring.Pool: {_D: "pool", _P: "certificate ideal_certificate"},
-    measuring.Measurement: {_A: "pool", _D: "schema pools domains"},
+    measuring.ConstraintCost: {_D: "constraint partial_nodes partial_nodes_at_most", _P: "certificate"},
+    measuring.Pool: {_D: "pool constraints", _P: "certificate ideal_certificate"},
+    measuring.Measurement: {_A: "pool", _D: "schema not_looked_at pools domains"},
     measuring.DomainFigures: {
         _D: "domains panels used_panels instances partial_domains avoidable_partial_domains sif empty_domains "
         "largest_free_block wcc",
@@ -58,38 +60,44 @@ RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
     moving.FrontierEvidence: {_P: "pools"},
     moving.PlanEvidence: {_P: "pools frontier"},
     moving.Plan: {
-        _A: "mode max_partial_nodes max_migrations max_jobs_disturbed max_per_job_at_once protected weights pool",
+        _A: "mode max_partial_nodes max_migrations max_jobs_disturbed max_per_job_at_once max_per_budget "
+        "max_priority protected weights pool",
         _D: "schema partial_nodes_before partial_nodes_after empty_nodes_before empty_nodes_after migrations "
-        "jobs_disturbed disturbance gpus_copied live jobs_at_start frontier_mode",
+        "jobs_disturbed disturbance gpus_copied live jobs_at_start not_looked_at frontier_mode",
         _P: "status partial_nodes_lower_bound migrations_lower_bound jobs_disturbed_lower_bound "
         "disturbance_lower_bound moves stopped_first certificate frontier",
         _N: "interrupted",
     },
     admitting.Placement: {_D: "instance", _P: "node"},
     admitting.JobPlacement: {_P: "job"},
-    admitting.Blocker: {_D: "kind gpus pool alone text node job instance"},
-    admitting.RoomEvidence: {_P: "pool argument"},
+    admitting.Blocker: {_D: "kind gpus pool alone text node job instance sets resource amount wanted"},
+    admitting.RoomEvidence: {_P: "pool argument no_more"},
     admitting.AdmissionEvidence: {_P: "pools"},
     admitting.Verdicts: {
-        _D: "pool migrations status",
-        _P: "verdict lower_bound moves stopped_first placements blockers certificate",
+        _D: "pool migrations starting status",
+        _P: "verdict lower_bound most moves stopped_first placements blockers certificate",
         _N: "reason proof",
     },
-    admitting.AskedJob: {_A: "instances gpus_per_instance pool"},
+    admitting.AskedPart: {_A: "instances gpus_per_instance within resources"},
+    admitting.AskedJob: {_A: "pool distinct_nodes further_parts together more_of"},
     admitting.QueuedJob: {_D: "name"},
-    admitting.Admission: {_A: "job mode protected max_per_job_at_once", _D: "schema jobs_at_start", _N: "interrupted"},
+    admitting.Admission: {
+        _A: "job mode protected max_per_job_at_once max_per_budget max_priority",
+        _D: "schema jobs_at_start not_looked_at",
+        _N: "interrupted",
+    },
     admitting.NamedVerdict: {_D: "name"},
     admitting.Together: {
-        _D: "migrations status",
+        _D: "migrations starting status",
         _P: "jobs moves stopped_first placements most moves_lower_bound",
     },
     admitting.QueueAdmission: {
-        _A: "pool mode protected max_per_job_at_once",
-        _D: "schema jobs",
+        _A: "pool mode protected max_per_job_at_once max_per_budget max_priority",
+        _D: "schema jobs not_looked_at",
         _P: "passed_over first together",
         _N: "interrupted",
     },
-    certificates.NodeClass: {_D: "capacity held room own"},
+    certificates.NodeClass: {_D: "capacity held room own rules"},
     certificates.Problem: {_D: "classes nodes demands"},
     certificates.PackedNodes: {_P: "node_class pattern nodes"},
     certificates.ChangedNodes: {_P: "node_class before after nodes"},

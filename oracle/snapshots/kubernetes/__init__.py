@@ -1,8 +1,9 @@
 """Reader of Kubernetes clusters, from what ``kubectl get nodes,pods -A -o json`` prints.
 
 `items` finds the objects in the documents, `nodes` and `pods` read one object each, `sharing`, `pools` and `jobs`
-relate them, and `reader` puts the snapshot together. `devices` knows the resource keys, `demand` the arithmetic of
-the scheduler, and `ledger` all that is left out.
+relate them, and `reader` puts the snapshot together. `constraints` says where pods may be put, by `selectors`; `queues`
+what waits without pods; `dra` who has which devices that are handed out dynamically. `devices` knows the resource
+keys, `demand` the arithmetic of the scheduler, and `ledger` all that is left out.
 """
 
 from __future__ import annotations
@@ -28,5 +29,5 @@ def is_kubernetes(probe: Mapping[str, object]) -> bool:
     """
     kind = probe.get("kind")
     if kind is None:
-        return "items" in probe and "schema" not in probe
+        return "schema" not in probe and ("items" in probe or "rawObjects" in probe or "pods" in probe)
     return kind in _KINDS or (isinstance(kind, str) and "apiVersion" in probe)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NVIDIA = "nvidia.com/gpu"
 NVIDIA_SHARED = "nvidia.com/gpu.shared"
@@ -32,6 +35,33 @@ _SHARED_PREFIXES = (
 )
 
 
+# Extended resources that are well known, and no accelerators: networks, files and the like.
+_NO_ACCELERATORS = (
+    "rdma/",
+    "vpc.amazonaws.com/",
+    "devices.kubevirt.io/",
+    "smarter-devices/",
+    "networking.gke.io",
+    "openshift.io/",
+    "intel.com/intel_sriov",
+    "kubernetes.io/",
+)
+
+# Labels by which vendors and clouds name the GPU of a node; at last, the type of the machine.
+_LABELS_OF_PRODUCTS = (
+    "amd.com/gpu.product-name",
+    "gpu.intel.com/product",
+    "gpu.nvidia.com/model",
+    "gpu.nvidia.com/class",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "k8s.amazonaws.com/accelerator",
+    "karpenter.azure.com/sku-gpu-name",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubernetesOptions:
     """What the reader cannot know by itself.
@@ -53,6 +83,24 @@ class KubernetesOptions:
     pool_label: str = "nvidia.com/gpu.product"
     domain_label: str = "nvidia.com/gpu.clique"
     asked: frozenset[Literal["resources", "pool_label", "domain_label"]] = frozenset()
+
+    @property
+    def pool_labels(self) -> tuple[str, ...]:
+        """The labels that may tell the pool, the best first; one that was asked for counts alone."""
+        return (self.pool_label, *(() if "pool_label" in self.asked else _LABELS_OF_PRODUCTS))
+
+
+def other_devices(quantities: Mapping[str, object], options: KubernetesOptions) -> list[str]:
+    """Return the extended resources that are nothing we know, of which there are some: they may be accelerators."""
+    return sorted(
+        key
+        for key, value in quantities.items()
+        if "/" in key
+        and device_of(key, options) is None
+        and not key.startswith(_NO_ACCELERATORS)
+        and value is not None
+        and str(value) != "0"
+    )
 
 
 class Device(Enum):

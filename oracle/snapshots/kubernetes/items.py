@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from oracle.snapshots.document import Document, convert, decode_json, decode_yaml
+from oracle.snapshots.document import Document, convert, decode_json, decode_yaml, json_lines
 from oracle.snapshots.model import SnapshotError
 
 if TYPE_CHECKING:
@@ -28,6 +28,16 @@ _CORE_API = "v1"
 # kubectl never nests lists, scripts that merge its output do so once or twice. Each level is scanned once more for
 # every level above it, so that deep nesting would cost time without bound.
 _MAX_NESTING = 8
+
+# Sections of an envelope, and the objects they have: those may not say it themselves.
+_KINDS_OF_SECTIONS = {
+    "nodes": ("Node", _CORE_API),
+    "pods": ("Pod", _CORE_API),
+    "priorityClasses": ("PriorityClass", "scheduling.k8s.io/v1"),
+    "podDisruptionBudgets": ("PodDisruptionBudget", "policy/v1"),
+    "resourceClaims": ("ResourceClaim", "resource.k8s.io/v1"),
+    "resourceSlices": ("ResourceSlice", "resource.k8s.io/v1"),
+}
 
 # Enough to see how a JSON value begins, white space before it included.
 _LOOK_AHEAD = 64
@@ -75,6 +85,9 @@ class _JsonFrame(msgspec.Struct, frozen=True, rename="camel"):
     kind: str | None = None
     api_version: str | None = None
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    nodes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    pods: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    raw_objects: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _YamlFrame(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,6 +96,9 @@ class _YamlFrame(msgspec.Struct, frozen=True, rename="camel"):
     kind: str | None = None
     api_version: str | None = None
     items: list[object] | msgspec.UnsetType | None = msgspec.UNSET
+    nodes: object = msgspec.UNSET
+    pods: object = msgspec.UNSET
+    raw_objects: object = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,10 @@ def items_of(document: Document) -> Iterator[Item]:
         Malformed JSON or YAML, an empty document, or an object without a kind.
     """
     top = Place(document)
+    if lines := json_lines(document.content):
+        for number, line in enumerate(lines):
+            yield from _walk(top.at(f"lines[{number}]"), msgspec.Raw(line), _Implied(), 0)
+        return
     if _JSON.match(document.content):
         yield from _walk(top, msgspec.Raw(document.content), _Implied(), 0)
         return
@@ -113,7 +133,7 @@ def items_of(document: Document) -> Iterator[Item]:
 
 
 def _walk(place: Place, value: object, implied: _Implied, depth: int) -> Iterator[Item]:
-    if value is None or (isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:_LOOK_AHEAD]).strip() == b"null"):
+    if _is_null(value):
         yield Item(place, NULL, None)
         return
     if depth > _MAX_NESTING:
@@ -123,6 +143,13 @@ def _walk(place: Place, value: object, implied: _Implied, depth: int) -> Iterato
         for number, item in enumerate(frame):
             yield from _walk(place.at(f"[{number}]"), item, _Implied(), depth + 1)
         return
+    if not (frame.kind or implied.kind) and frame.items is msgspec.UNSET:
+        if frame.raw_objects is not msgspec.UNSET:
+            yield from _walk(place.at("rawObjects"), frame.raw_objects, _Implied(), depth + 1)
+            return
+        if frame.nodes is not msgspec.UNSET or frame.pods is not msgspec.UNSET:
+            yield from _sections(place, value, depth)
+            return
     kind, api_version = frame.kind or implied.kind, frame.api_version or implied.api_version
     if frame.items is msgspec.UNSET:
         yield Item(place, _named(place, kind, api_version), value)
@@ -132,6 +159,41 @@ def _walk(place: Place, value: object, implied: _Implied, depth: int) -> Iterato
     below = _Implied((kind or "").removesuffix("List"), api_version)
     for number, item in enumerate(frame.items or ()):
         yield from _walk(place.at(f"items[{number}]"), item, below, depth + 1)
+
+
+def _sections(place: Place, value: object, depth: int) -> Iterator[Item]:
+    """Yield the objects of an envelope that has a list for each kind, as exports of schedulers have."""
+    for section, items in _contents(place, value).items():
+        kind, api_version = _KINDS_OF_SECTIONS.get(section, ("", None))
+        there = place.at(section)
+        if not kind:
+            yield Item(there, section, None)  # whatever it is, it is noted
+            continue
+        yield Item(there, f"{kind}List", None)
+        for number, item in enumerate(_listed(there, items)):
+            yield from _walk(there.at(f"[{number}]"), item, _Implied(kind, api_version), depth + 1)
+
+
+def _contents(place: Place, value: object) -> dict[str, object]:
+    if isinstance(value, msgspec.Raw):
+        return {**_decode(place, value, dict[str, msgspec.Raw])}
+    return _decode(place, value, dict[str, object])
+
+
+def _listed(place: Place, value: object) -> list[object]:
+    if _is_null(value):
+        return []
+    return (
+        [*_decode(place, value, list[msgspec.Raw])]
+        if isinstance(value, msgspec.Raw)
+        else _decode(place, value, list[object])
+    )
+
+
+def _is_null(value: object) -> bool:
+    return value is None or (
+        isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:_LOOK_AHEAD]).strip() == b"null"
+    )
 
 
 def _frame(place: Place, value: object) -> _JsonFrame | _YamlFrame | list[object]:

@@ -36,14 +36,40 @@ CLOSED_BY_TAINT = "nodes kept but closed, by a taint that no GPU pod is meant to
 PODS_FINISHED = "pods that have finished"
 PODS_WITHOUT_GPUS = "pods that ask for no GPU"
 PODS_WITHOUT_SPEC = "pods without a spec"
-PODS_CLAIMS = "pods with resource claims (DRA): which devices they hold stands in neither nodes nor pods"
+PODS_CLAIMS = (
+    "pods with resource claims (DRA) that do not tell which devices: add resourceclaims,resourceslices to what kubectl "
+    "prints"
+)
+DEVICES_UNCOUNTED = "devices of DRA drivers that are not counted (--resource names those that are)"
+DEVICES_NOT_OF_A_NODE = "devices of DRA drivers that are not those of one node"
+DEVICES_DIVIDED = "devices of DRA drivers that are parts of a device, or may be had by several at a time"
+SLICES_MISSING = "pools of DRA drivers of which slices are missing: they may have more devices"
+CLAIMED_OTHERWISE = "devices left out of the count of a node because no pod, or several, have them"
+NODES_OFFER_UNKNOWN = (
+    "nodes on which pods hold GPUs that the node does not offer: if DRA hands them out, add "
+    "resourceclaims,resourceslices to what kubectl prints"
+)
+NODES_OTHER_DEVICES = "nodes without GPUs that have other devices (--resource counts them)"
+PODS_OTHER_DEVICES = "pods that ask for no GPU and for other devices (--resource counts them)"
 PODS_UNCOUNTED = "pods that ask for a GPU resource that is not counted"
 PODS_MIG = "pods on MIG devices"
 PODS_SHARED = "pods on shared or fractional GPUs"
 PODS_RESERVATION = "pods that reserve a GPU for fractional pods"
 PODS_ON_LEFT_OUT = "pods on nodes that are left out"
 PODS_LEAVING = "waiting pods that are being deleted"
-PODS_GATED = "waiting pods held back by scheduling gates: no room would start them"
+PODS_GATED = "waiting pods held back by scheduling gates that no room would take away"
+QUEUED_HELD = "waiting jobs that are held back: no room would start them"
+QUEUED_UNCLEAR = "queued jobs that ask for GPUs in a shape that is not in the input: ask for them with admit --job"
+QUEUE_NOT_VISIBLE = "queues of which the input does not show all that waits"
+BUDGETS_UNKNOWN = "disruption budgets that do not say how many disruptions they allow"
+# Constraints
+TIED_TO_PODS = "required affinity to other pods, or anti-affinity beyond the own job: pods that run stay where they are"
+AWAY_FROM_PODS = "required anti-affinity of pods of other jobs to these"
+TOPOLOGY_SPREAD = "required topology spread"
+TOPOLOGY_DOMAIN = "pods of a set near one another (topology of Kueue, JobSet, LeaderWorkerSet)"
+PREFERENCES = "preferred affinity or topology spread"
+VOLUMES = "persistent volumes, which may be of one node or zone"
+
 PODS_TWO_KINDS = "waiting pods that ask for two kinds of GPU"
 PODS_LEFT_OUT_POOL = "waiting pods for a pool whose nodes are left out"
 PODS_NO_NODE = "waiting pods that no GPU node takes, for its kind of GPU or its taints"
@@ -59,6 +85,13 @@ _KEPT = frozenset(
         MIXED_NODES,
         CLOSED_BY_TAINT,
         PODS_SOME_POOLS,
+        QUEUED_UNCLEAR,
+        PODS_CLAIMS,
+        SLICES_MISSING,
+        CLAIMED_OTHERWISE,
+        NODES_OFFER_UNKNOWN,
+        QUEUE_NOT_VISIBLE,
+        BUDGETS_UNKNOWN,
     }
 )
 

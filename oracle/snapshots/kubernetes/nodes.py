@@ -8,12 +8,12 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.kubernetes import ledger as why
-from oracle.snapshots.kubernetes.demand import whole_number
-from oracle.snapshots.kubernetes.devices import NVIDIA, NVIDIA_SHARED, Device, device_of
+from oracle.snapshots.kubernetes.demand import further_of_node, whole_number
+from oracle.snapshots.kubernetes.devices import NVIDIA, NVIDIA_SHARED, Device, device_of, other_devices
 from oracle.snapshots.model import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from oracle.snapshots.kubernetes.devices import KubernetesOptions
     from oracle.snapshots.kubernetes.items import Place
@@ -48,6 +48,14 @@ _OUT_OF_SERVICE = (
 )
 
 
+# Why a node without whole GPUs is left out, by what it has; the first counts.
+_WITHOUT_WHOLE = (
+    (Device.MIG, why.NODES_MIG),
+    (Device.SHARED, why.NODES_SHARED),
+    (Device.UNCOUNTED, why.NODES_UNCOUNTED),
+)
+
+
 class Standing(Enum):
     """What a node is to the snapshot."""
 
@@ -73,7 +81,9 @@ class ClusterNode:
     """A node of the input.
 
     `reason` and `detail` say why the node is left out, should it be. `offered` has an entry for each counted resource
-    the node knows, 0 if it offers none at present; `known` are these resources, also of a node that is left out.
+    the node knows, 0 if it offers none at present; `known` are these resources, also of a node that is left out, and
+    `built` says how many of them the machine has. `pool_key` is the label that tells its pool,
+    `further` what else it has.
     `in_service` is False for nodes that are cordoned, not ready or on their way out. `taints` are those left to judge:
     neither signs of an outage nor the mark of a counted resource.
     """
@@ -89,6 +99,10 @@ class ClusterNode:
     in_service: bool
     taints: frozenset[TaintKey]
     pool_label: str | None
+    pool_key: str
+    labels: Mapping[str, str | None]
+    built: tuple[str, ...]
+    further: Mapping[str, int]
     domain: str | None
     gpu_memory: str | None
 
@@ -111,7 +125,11 @@ def read_node(place: Place, node: Node, options: KubernetesOptions) -> ClusterNo
     allocatable, section = (node.status.allocatable if node.status else None), "allocatable"
     if allocatable is None:
         allocatable, section = capacity, "capacity"
-    counted = [key for key in dict.fromkeys(options.resources) if key in allocatable or key in capacity]
+    known = [key for key in dict.fromkeys(options.resources) if key in allocatable or key in capacity]
+    # A key with nothing behind it is no key: with MIG under names of its own, nvidia.com/gpu stays there with 0.
+    counted = [key for key in known if _is_some(allocatable.get(key)) or _is_some(capacity.get(key))]
+    labels = metadata.labels or {}
+    pool_key = next((key for key in options.pool_labels if key in labels), options.pool_label)
     standing, reason = _standing(metadata, allocatable, counted, options)
     offered = {} if standing is Standing.DIVIDED else _offered(place.at(f"status.{section}"), allocatable, counted)
     return ClusterNode(
@@ -119,13 +137,17 @@ def read_node(place: Place, node: Node, options: KubernetesOptions) -> ClusterNo
         name=metadata.name,
         standing=standing,
         reason=reason,
-        detail=", ".join(_uncounted(allocatable, options)) if reason == why.NODES_UNCOUNTED else "",
+        detail=", ".join(_devices_of(reason, allocatable, options)),
         offered=offered,
-        known=tuple(counted),
+        known=tuple(known),
         mig=_mig_devices(allocatable, options),
         in_service=_in_service(node, metadata),
         taints=_taints_to_judge(node, options),
-        pool_label=(metadata.labels or {}).get(options.pool_label),
+        pool_label=labels[pool_key] or "" if pool_key in labels else None,
+        pool_key=pool_key,
+        labels=labels,
+        built=tuple(f"{capacity.get(key, allocatable.get(key))} {key}" for key in counted),
+        further=further_of_node(place.at(f"status.{section}"), allocatable, options),
         domain=(metadata.labels or {}).get(options.domain_label) or None,
         gpu_memory=(metadata.labels or {}).get(_MEMORY),
     )
@@ -154,11 +176,10 @@ def _standing(
             return Standing.DIVIDED, why.NODES_SHARED
     if counted:
         return Standing.WHOLE, ""
-    if Device.MIG in devices:
-        return Standing.NONE, why.NODES_MIG
-    if Device.SHARED in devices:
-        return Standing.NONE, why.NODES_SHARED
-    return Standing.NONE, why.NODES_UNCOUNTED if Device.UNCOUNTED in devices else why.NODES_WITHOUT_GPUS
+    reason = next((reason for device, reason in _WITHOUT_WHOLE if device in devices), None)
+    if reason is None:
+        reason = why.NODES_OTHER_DEVICES if other_devices(allocatable, options) else why.NODES_WITHOUT_GPUS
+    return Standing.NONE, reason
 
 
 def _are_slices(labels: Mapping[str, str | None]) -> bool:
@@ -190,6 +211,15 @@ def _mig_devices(allocatable: Quantities, options: KubernetesOptions) -> tuple[s
         for key, value in sorted(allocatable.items())
         if device_of(key, options) is Device.MIG and _is_some(value)
     )
+
+
+def _devices_of(reason: str, allocatable: Quantities, options: KubernetesOptions) -> Sequence[str]:
+    """Return the devices of a node that is left out for what they are."""
+    if reason == why.NODES_MIG:
+        return _mig_devices(allocatable, options)
+    if reason == why.NODES_UNCOUNTED:
+        return _uncounted(allocatable, options)
+    return other_devices(allocatable, options) if reason == why.NODES_OTHER_DEVICES else ()
 
 
 def _uncounted(allocatable: Quantities, options: KubernetesOptions) -> list[str]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.kubernetes import ledger as why
-from oracle.snapshots.kubernetes.demand import read_demands
+from oracle.snapshots.kubernetes.demand import other_devices_of, read_demands, read_further
 from oracle.snapshots.kubernetes.devices import MIG_PREFIX, Device
 from oracle.snapshots.model import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.snapshots.kubernetes.devices import KubernetesOptions
     from oracle.snapshots.kubernetes.items import Place
@@ -35,6 +35,9 @@ _FINISHED = frozenset({"Succeeded", "Failed"})
 _PENDING = "Pending"
 _PHASES = frozenset({_PENDING, "Running", "Unknown"}) | _FINISHED
 
+# Gates that a queue takes away as soon as there is room.
+_QUEUE_GATES = frozenset({"kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"})
+
 # Annotations that ask everyone to leave the pod where it is.
 _STAY = {
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -56,7 +59,9 @@ class Use(Enum):
 class GpuPod:
     """A pod that holds GPUs (`node` is set) or waits for some.
 
-    `gpus` counts whole GPUs by resource key, `shared` the units of resources by which GPUs are shared.
+    `gpus` counts whole GPUs by resource key, `shared` the units of resources by which GPUs are shared, `further` what
+    else it asks for. `reason` says why it waits. One that stands for pods which are not there yet has their number in
+    `copies`, and in `made_for` the name of what would make them.
     """
 
     place: Place
@@ -68,6 +73,16 @@ class GpuPod:
     shared: Mapping[str, int]
     metadata: Metadata
     spec: PodSpec
+    further: Mapping[str, int] = field(default_factory=dict[str, int])
+    copies: int = 1
+    made_for: str | None = None
+    part: str = ""
+    reason: str | None = None
+    priority: int | None = None
+
+    def changed(self, *, reason: str | None, part: str = "", priority: int | None = None) -> GpuPod:
+        """Return the pod with why it waits, of which part of its job it is, and the priority that its queue has."""
+        return replace(self, reason=reason, part=part, priority=priority)
 
     @property
     def name(self) -> str:
@@ -123,8 +138,12 @@ def full_name(place: Place, metadata: Metadata | None) -> tuple[str, str]:
     return metadata.namespace or _DEFAULT_NAMESPACE, metadata.name
 
 
-def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger) -> GpuPod | None:
+def read_pod(
+    place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger, claimed: Mapping[str, int] | None = None
+) -> GpuPod | None:
     """Return the pod if it uses GPUs or waits for them; note it in the ledger and return None if not.
+
+    `claimed` are the devices that its claims have or ask for, by driver.
 
     Raises
     ------
@@ -141,9 +160,12 @@ def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger)
         ledger.add(why.PODS_WITHOUT_SPEC, name)
         return None
     demands = read_demands(place, pod.spec, options)
+    if claimed and Device.WHOLE not in demands:  # else the claims stand for what the containers ask for
+        demands[Device.WHOLE] = dict(claimed)
     use = _use(namespace, metadata, demands)
     if use is None:
-        _note_unused(name, pod.spec, demands, ledger)
+        is_listed = bool(pod.spec.resource_claims) and claimed is None
+        _note_unused(name, pod.spec, demands, options, ledger, is_listed=is_listed)
         return None
     node = pod.spec.node_name or None
     if node is None and phase != _PENDING:
@@ -151,7 +173,8 @@ def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger)
     if node is None and metadata.deletion_timestamp is not None:
         ledger.add(why.PODS_LEAVING, name)
         return None
-    if node is None and pod.spec.scheduling_gates:
+    gates = [gate.name for gate in pod.spec.scheduling_gates or ()] if node is None else []
+    if not set(gates) <= _QUEUE_GATES:
         ledger.add(why.PODS_GATED, name)
         return None
     return GpuPod(
@@ -164,14 +187,45 @@ def read_pod(place: Place, pod: Pod, options: KubernetesOptions, ledger: Ledger)
         shared=demands.get(Device.SHARED, {}),
         metadata=metadata,
         spec=pod.spec,
+        further=read_further(place, pod.spec, options),
+        reason=None if node is not None else _why_waiting(pod, gates),
+        priority=pod.spec.priority,
     )
 
 
-def _note_unused(name: str, spec: PodSpec, demands: Mapping[Device, Mapping[str, int]], ledger: Ledger) -> None:
+def _why_waiting(pod: Pod, gates: Sequence[str]) -> str | None:
+    if gates:
+        return f"gate {', '.join(sorted(gates))}"
+    conditions = (pod.status.conditions if pod.status else None) or ()
+    return next((c.message for c in conditions if c.type == "PodScheduled" and c.status == "False" and c.message), None)
+
+
+def _note_unused(
+    name: str,
+    spec: PodSpec,
+    demands: Mapping[Device, Mapping[str, int]],
+    options: KubernetesOptions,
+    ledger: Ledger,
+    *,
+    is_listed: bool,
+) -> None:
     if uncounted := demands.get(Device.UNCOUNTED):
         ledger.add(why.PODS_UNCOUNTED, f"{name}: {', '.join(sorted(uncounted))}")
-    else:
-        ledger.add(why.PODS_CLAIMS if spec.resource_claims else why.PODS_WITHOUT_GPUS, name)
+    elif others := other_devices_of(spec, options):
+        ledger.add(why.PODS_OTHER_DEVICES, f"{name}: {', '.join(others)}")
+    elif not is_listed:
+        ledger.add(why.PODS_WITHOUT_GPUS, name)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Return whether a pod has ended, and holds nothing."""
+    return (pod.status.phase if pod.status else None) in _FINISHED
+
+
+def selected_labels(spec: PodSpec) -> set[str]:
+    """Return the node labels that a pod's required selectors name."""
+    named = {requirement.key for expressions, _ in _terms(spec) for requirement in expressions}
+    return named | set(spec.node_selector or ())
 
 
 def required_value(spec: PodSpec, label: str) -> str | None:

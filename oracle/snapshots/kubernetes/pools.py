@@ -56,27 +56,39 @@ class _Compartment:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The pool of every node, and the nodes that a taint closes with the taint that does."""
+    """The pool of every node, the nodes that a taint closes with the taint that does, and those of several kinds."""
 
     of_node: Mapping[str, str]
     closed_by: Mapping[str, str]
+    mixed: frozenset[str]
     _placed: Mapping[str, _Compartment]
+    _members: Mapping[_Compartment, frozenset[str]]
     _names: Mapping[_Compartment, str]
     _left_out: Collection[str]
+    _keys: Collection[str]
 
-    def would_take(self, pod: GpuPod, pool_label: str) -> bool:
-        """Return whether the nodes of a running pod's pool are such as would take the pod, were it to come anew."""
+    def set_aside(self) -> dict[str, frozenset[TaintKey]]:
+        """Return the taints by which each node is set aside for some pods."""
+        return {name: compartment.set_aside for name, compartment in self._placed.items()}
+
+    def would_take(self, pod: GpuPod, selected: Collection[str]) -> bool:
+        """Return whether some node of a running pod's pool would take the pod, were it to come anew.
+
+        `selected` are the nodes that its selectors take.
+        """
         compartment = self._placed[pod.node or ""]
-        return _required_label(pod, pool_label) in {None, compartment.label} and compartment.takes(pod)
+        return compartment.takes(pod) and not self._members[compartment].isdisjoint(selected)
 
-    def for_waiting(self, pod: GpuPod, pool_label: str, ledger: Ledger) -> tuple[bool, str | None]:
+    def for_waiting(self, pod: GpuPod, selected: Collection[str], ledger: Ledger) -> tuple[bool, str | None]:
         """Return whether some pool may take a waiting pod, and which one; None is any.
 
         A pod that may use several pools of one label gets the one set aside for it: that is what tolerations are
-        written for. Where a pod may use several pools without naming any, but not all, the model has no word for it.
+        written for. Where a pod may use several pools without naming any, but not all, its node sets say which.
         """
-        label = _required_label(pod, pool_label)
-        candidates = [c for c in self._names if label in {None, c.label}]
+        label = self._required(pod)
+        candidates = [
+            c for c, nodes in self._members.items() if label in {None, c.label} and not nodes.isdisjoint(selected)
+        ]
         if not candidates:
             if label in self._left_out:
                 ledger.add(why.PODS_LEFT_OUT_POOL, pod.name)
@@ -86,14 +98,21 @@ class Pools:
         if not fitting:
             ledger.add(why.PODS_NO_NODE, pod.name)
             return False, None
-        if label is None and len(fitting) > 1:
-            if len(fitting) < len(candidates):
+        if label is None and (len(fitting) > 1 or len(self._names) == 1):
+            if len(fitting) < len(self._names):
                 ledger.add(why.PODS_SOME_POOLS, pod.name)
-            return True, None
-        if label is None and len(candidates) == 1:
             return True, None
         best = max(fitting, key=lambda c: (len(c.set_aside), self._names[c]))
         return True, self._names[best]
+
+    def _required(self, pod: GpuPod) -> str | None:
+        """Return the pool label that a pod insists on."""
+        for key in self._keys:
+            label = required_value(pod.spec, key)
+            if label is not None:
+                # Nodes whose label is empty are in the default pool.
+                return label or DEFAULT_POOL
+        return None
 
 
 def divide(
@@ -101,6 +120,7 @@ def divide(
     kinds: Mapping[str, frozenset[str]],
     pods: Iterable[GpuPod],
     left_out: Iterable[ClusterNode],
+    told: Mapping[str, str],
 ) -> Pools:
     """Return the pools of the nodes.
 
@@ -114,28 +134,32 @@ def divide(
         All pods that hold or wait for whole GPUs: the judges of taints.
     left_out
         The nodes that are not kept.
+    told
+        What tells apart nodes without a label, by name.
     """
     nodes = [*nodes]
     judges = {tuple(pod.spec.tolerations or ()) for pod in pods if not pod.is_bound_to_node}
     closing, set_aside = _judge({taint for node in nodes for taint in node.taints}, judges)
     placed = {
-        node.name: _Compartment(node.pool_label or DEFAULT_POOL, kinds[node.name], node.taints & set_aside)
+        node.name: _Compartment(
+            node.pool_label or told.get(node.name, DEFAULT_POOL), kinds[node.name], node.taints & set_aside
+        )
         for node in nodes
     }
-    names = _name(set(placed.values()))
+    members: dict[_Compartment, set[str]] = {}
+    for name, compartment in placed.items():
+        members.setdefault(compartment, set()).add(name)
+    names = _name(members.keys())
     return Pools(
         of_node={node: names[compartment] for node, compartment in placed.items()},
         closed_by={node.name: _listed(node.taints & closing) for node in nodes if node.taints & closing},
+        mixed=frozenset(name for name, kind in kinds.items() if len(kind) > 1),
         _placed=placed,
+        _members={compartment: frozenset(own) for compartment, own in members.items()},
         _names=names,
         _left_out={node.pool_label for node in left_out if node.pool_label} - {c.label for c in names},
+        _keys=tuple(dict.fromkeys(node.pool_key for node in nodes)),
     )
-
-
-def _required_label(pod: GpuPod, pool_label: str) -> str | None:
-    # Nodes whose label is empty are in the default pool.
-    label = required_value(pod.spec, pool_label)
-    return DEFAULT_POOL if label == "" else label
 
 
 def _judge(

@@ -177,7 +177,10 @@ def _item(entry: str) -> _Item:
         raise GresError(
             f"{shown(entry)} is no number of GPUs, expected gpu:COUNT or gpu:TYPE:COUNT with a whole number"
         )
-    return _Item(entry, name, ":".join(values), 1 if count is None else _number(count), parenthesis + rest)
+    detail = parenthesis + rest
+    # Before Slurm 20.02 a job's own resources were printed as gpu(IDX:0-3), without a count.
+    number = _listed(detail) if count is None else _number(count)
+    return _Item(entry, name, ":".join(values), 1 if number is None else number, detail)
 
 
 def _is_type(values: list[str], *, counted: bool) -> bool:
@@ -204,12 +207,22 @@ def _sum_known(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else first + second
 
 
+def index_count(text: str) -> int | None:
+    """Return how many numbers a list such as ``0,2-3`` has; None where it is no such list."""
+    ranges = [_INDEX.fullmatch(part) for part in text.split(",")]
+    if None in ranges:
+        return None
+    return sum(1 if not r["high"] else int(r["high"]) - int(r["low"]) + 1 for r in ranges if r)
+
+
+def _listed(detail: str) -> int | None:
+    """Return how many devices ``(IDX:...)`` lists; None where nothing is listed, or nothing that can be read."""
+    if not detail.startswith("(IDX:"):
+        return None
+    indexes = detail.removeprefix("(IDX:").removesuffix(")")
+    return 0 if is_nothing(indexes) else index_count(indexes)
+
+
 def _contradicts_index_list(item: _Item) -> bool:
-    if not item.detail.startswith("(IDX:"):
-        return False
-    indexes = item.detail.removeprefix("(IDX:").removesuffix(")")
-    if is_nothing(indexes):
-        return False
-    ranges = [_INDEX.fullmatch(part) for part in indexes.split(",")]
-    listed = sum(1 if not r["high"] else int(r["high"]) - int(r["low"]) + 1 for r in ranges if r)
-    return None in ranges or listed != item.count
+    is_list = item.detail.startswith("(IDX:") and not is_nothing(item.detail.removeprefix("(IDX:").removesuffix(")"))
+    return is_list and _listed(item.detail) != item.count

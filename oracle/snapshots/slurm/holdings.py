@@ -1,7 +1,11 @@
 """Which GPUs a running job holds on which node; nothing is guessed.
 
 Sources, best first: the resources that Slurm lists node by node (``gres_detail``, the ``GRES=`` of ``scontrol -d``);
-for nodes where that list is blank, the job's total, as long as only one distribution of it is possible.
+for nodes where that list is blank, the job's total, as long as only one distribution of it is possible; where no TRES
+counts GPUs, what the job asked for, as long as that leaves no choice.
+
+An ending job (COMPLETING) holds its GPUs until it is over, in both forms. Slurm has then blanked the list by node, and
+no longer counts them in use on the node.
 """
 
 from __future__ import annotations
@@ -68,8 +72,13 @@ def holding_of(job: JobRecord, capacity: Mapping[str, int]) -> Holding:
         if spread is None:
             return Holding(is_told=False)
         by_node |= spread
-    elif not by_node and not total and _requested(job):
-        raise job.place.error("", _untold(job, "it asked for GPUs"))
+    elif blank and not by_node and not total and _requested(job):
+        asked = _asked(job, len(blank))
+        if asked is None and is_ending(job.states):
+            return Holding(is_told=False)
+        if asked is None:
+            raise job.place.error("", _untold(job, "it asked for GPUs"))
+        by_node = dict.fromkeys(blank, asked) if asked else {}
     _add_shares(by_node, blank, total)
     doubts = tuple(doubt for devices in by_node.values() for doubt in devices.doubts)
     # The resources of an ending job may name more nodes than those where it still ends. A node that it is not done with
@@ -105,24 +114,33 @@ def _check_may_lack_nodes(job: JobRecord, total: Devices) -> None:
 
 
 def _requested(job: JobRecord) -> bool:
+    return any(_requests(job))
+
+
+def _requests(job: JobRecord) -> list[Devices]:
     fields = {
         "tres_per_node": job.per_node,
         "tres_per_job": job.per_job,
         "tres_per_task": job.per_task,
         "tres_per_socket": job.per_socket,
     }
-    return any(gres_at(job.place, key, text) for key, text in fields.items())
+    return [gres_at(job.place, key, text) for key, text in fields.items()]
 
 
 def _spread(
     job: JobRecord, blank: list[str], total: Devices, missing: int, capacity: Mapping[str, int]
 ) -> dict[str, Devices] | None:
     """Return the `missing` GPUs on the `blank` nodes where only one distribution is possible; None for ending jobs."""
-    type_ = next(iter(total.whole)) if len(total.whole) == 1 else UNTYPED
-    per_node = gres_at(job.place, "tres_per_node", job.per_node).gpus
-    room = [capacity.get(host, 0) for host in blank]
+    asked = gres_at(job.place, "tres_per_node", job.per_node)
+    per_node = asked.gpus + asked.slices
     if is_ending(job.states) and not job.details and job.min_nodes != len(blank):
         return None
+    if asked.slices and per_node * len(blank) == missing:
+        return dict.fromkeys(blank, asked)
+    if len(blank) == 1 and missing == total.gpus:
+        return {blank[0]: _whole_or_not(job, total)}
+    type_ = next(iter(total.whole)) if len(total.whole) == 1 else UNTYPED
+    room = [capacity.get(host, 0) for host in blank]
     if len(blank) == 1:
         counts = [missing]
     elif per_node * len(blank) == missing:
@@ -134,6 +152,29 @@ def _spread(
     else:
         raise job.place.error("", _untold(job, f"it has {count(total.gpus, 'GPU')} on {count(len(blank), 'node')}"))
     return {host: Devices(whole={type_: count}) for host, count in zip(blank, counts, strict=True) if count}
+
+
+def _asked(job: JobRecord, nodes: int) -> Devices | None:
+    """Return what a job has on each of its nodes by what it asked for; None where that leaves a choice.
+
+    An exclusive job has all GPUs of its nodes, whatever it asked for.
+    """
+    if job.exclusive or (is_ending(job.states) and job.min_nodes != nodes):
+        return None
+    per_node = gres_at(job.place, "tres_per_node", job.per_node)
+    if per_node:
+        return per_node
+    per_job = gres_at(job.place, "tres_per_job", job.per_job)
+    return per_job if per_job and nodes == 1 else None
+
+
+def _whole_or_not(job: JobRecord, total: Devices) -> Devices:
+    """Return the total of a job on one node; if all it asked for is MIG devices, what has no type in it is such."""
+    requests = _requests(job)
+    is_mig = any(devices.slices for devices in requests) and not any(devices.gpus for devices in requests)
+    if not is_mig or set(total.whole) != {UNTYPED}:
+        return total
+    return Devices(mig={**total.mig, UNTYPED: total.gpus}, shared=total.shared)
 
 
 def _untold(job: JobRecord, what: str) -> str:

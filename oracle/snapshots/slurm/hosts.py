@@ -1,14 +1,16 @@
 """Nodes as the oracle counts them: whole GPUs by kind, who holds them, and which of them can be used at all.
 
-A node is a `Host` while jobs are laid on it. It becomes one node of the snapshot, or, where it has GPUs of several
-types, one for each type (``gpu7/tesla``, ``gpu7/kepler``): a job that asked for one type can never use the other.
+A node is a `Host` while jobs are laid on it. Where a node has GPUs of several types, these are further resources
+(``gpu:tesla``) of all nodes: a job that asked for one type can never use the other, one that did not can use both.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from immutables import Map
 
 from oracle.snapshots.model import MAX_GPUS_PER_NODE, SnapshotNode
 from oracle.snapshots.slurm.gres import UNTYPED, Devices
@@ -16,7 +18,7 @@ from oracle.snapshots.slurm.records import gres_at, tres_at
 from oracle.snapshots.slurm.states import is_in_use, takes_new_work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Mapping
 
     from oracle.snapshots.slurm.records import JobRecord, NodeRecord, SlurmOptions
 
@@ -74,6 +76,38 @@ class Host:
         """The types of whole GPU that the node has; none for a node without any."""
         return tuple(kind for kind, count in self.configured.whole.items() if count)
 
+    @property
+    def untyped_are_slices(self) -> bool:
+        """Whether GPUs of no given type are MIG devices here: the node has some, and TRES names the type of all others.
+
+        A site may track the whole type only (AccountingStorageTRES); TRES then has MIG devices in the total alone.
+        """
+        if not self.configured.slices or UNTYPED in self.kinds:
+            return False
+        tracked = tres_at(self.record.place, "tres", self.record.tres).whole
+        return sum(count for type_, count in tracked.items() if type_ != UNTYPED) == self.configured.gpus
+
+    def sorted_out(self, job: JobRecord, devices: Devices) -> Devices:
+        """Return a job's devices here with those of no given type put where they belong.
+
+        Raises
+        ------
+        SnapshotError
+            The node has whole GPUs and MIG devices, and nothing says which of them the job has.
+        """
+        untyped = devices.whole.get(UNTYPED, 0)
+        if not untyped or not self.configured.slices or UNTYPED in self.kinds:
+            return devices
+        if self.kinds and not self.untyped_are_slices:
+            problem = (
+                f"job {job.name} has {untyped} GPUs on node {self.name}, which has whole GPUs and MIG devices, and "
+                "which of them is not told; expected gres_detail as in the output of `squeue --json`, or the lines "
+                "Nodes=... GRES=... of `scontrol show job -d`"
+            )
+            raise job.place.error("gres_detail", problem)
+        whole = {type_: count for type_, count in devices.whole.items() if type_ != UNTYPED}
+        return replace(devices, whole=whole, mig={**devices.mig, UNTYPED: devices.mig.get(UNTYPED, 0) + untyped})
+
     def kind_of(self, job: JobRecord, type_: str) -> str:
         """Return which of the node's kinds a job's GPU of this type is.
 
@@ -88,15 +122,11 @@ class Host:
         if len(kinds) > 1:
             kind = type_ or "no given type"
             problem = (
-                f"job {job.name} has GPUs of {kind} on node {self.name}, which has {', '.join(map(_title, kinds))}"
+                f"job {job.name} has GPUs of {kind} on node {self.name}, which has {', '.join(map(type_pool, kinds))}"
             )
             raise job.place.error("gres_detail", problem)
         # Before and after a change of gres.conf the names may differ; the GPUs are the same ones.
         return kinds[0] if kinds else next(iter(self.held), type_)
-
-    def node_name(self, kind: str) -> str:
-        """Return the name of the snapshot's node that has this node's GPUs of a kind."""
-        return f"{self.name}/{_title(kind)}" if len(self.kinds) > 1 else self.name
 
     def shared_gpus(self, kind: str) -> int:
         """Return how many GPUs of a kind MPS or shard have taken; where that is not told, the most it can be."""
@@ -124,7 +154,7 @@ class Host:
         rest = self.used.gpus - self.held.total() - sum(gaps.values())
         if not self.has_used_by_kind:
             # AllocTRES counts MIG devices as GPUs.
-            rest -= self.slices
+            rest -= self.used.whole.get(UNTYPED, 0) if self.untyped_are_slices else self.slices
         for kind in self.kinds:
             free = max(0, self.usable(kind) - self.held[kind])
             extra = max(0, min(rest, free - gaps[kind]))
@@ -139,12 +169,41 @@ class Host:
         counted = self.has_used_by_kind or "gres/gpu" in f"{record.tres},{record.tres_used}"
         return bool(self.kinds) and not counted and is_in_use(record.states)
 
-    def snapshot_nodes(self, options: SlurmOptions) -> Iterator[SnapshotNode]:
-        """Yield the nodes of the snapshot; none for a node that neither has whole GPUs nor a job on any."""
-        schedulable = takes_new_work(self.record.states)
-        for kind in self.kinds or tuple(self.held):
-            pool = _title(kind) if options.pool == "type" else partition_pool(self.record)
-            yield SnapshotNode(name=self.node_name(kind), gpus=self.usable(kind), pool=pool, schedulable=schedulable)
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is a node of the snapshot: it has whole GPUs, or a job on any."""
+        return bool(self.kinds or self.held)
+
+    def snapshot_node(
+        self, options: SlurmOptions, *, mixed: Collection[str], amounts: Mapping[str, int], reservation_known: bool
+    ) -> SnapshotNode:
+        """Return the node of the snapshot.
+
+        Parameters
+        ----------
+        options
+            What makes a pool.
+        mixed
+            The kinds that some node has beside others.
+        amounts
+            What it has of other resources.
+        reservation_known
+            Whether it is known for whose jobs it is, if it is reserved.
+        """
+        pool = "+".join(sorted(map(type_pool, self.kinds or self.held)))
+        kinds = {kind_resource(kind): self.usable(kind) for kind in sorted(mixed)}
+        return SnapshotNode(
+            name=self.name,
+            gpus=sum(map(self.usable, self.kinds)),
+            pool=pool if options.pool == "type" else partition_pool(self.record),
+            schedulable=takes_new_work(self.record.states, reservation_known=reservation_known),
+            resources=Map({**kinds, **amounts}),
+        )
+
+
+def kind_resource(kind: str) -> str:
+    """Return the name of the resource that GPUs of a kind are, where a node has several kinds."""
+    return f"gpu:{type_pool(kind)}"
 
 
 def partition_pool(record: NodeRecord) -> str:
@@ -154,11 +213,7 @@ def partition_pool(record: NodeRecord) -> str:
 
 def type_pool(type_: str) -> str:
     """Return the pool of the nodes with GPUs of a type."""
-    return _title(type_)
-
-
-def _title(kind: str) -> str:
-    return UNTYPED_POOL if kind == UNTYPED else kind
+    return UNTYPED_POOL if type_ == UNTYPED else type_
 
 
 def _configured(record: NodeRecord) -> Devices:

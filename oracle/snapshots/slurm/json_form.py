@@ -7,7 +7,7 @@ word or a list, the nodes of a job's resources a hostlist, a list or a dictionar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 
@@ -22,8 +22,10 @@ from oracle.snapshots.slurm.records import (
     JsonPlace,
     NodeRecord,
     Records,
+    ReservationRecord,
     hosts_at,
 )
+from oracle.snapshots.slurm.requirements import unread
 from oracle.snapshots.slurm.states import state_words
 from oracle.words import count
 
@@ -37,6 +39,10 @@ _UNSET_FROM = 0xFFFF_FFFE
 # The same of 16 bits, for the fields that have no more.
 _UNSET_FROM_16_BITS = 0xFFFE
 _ABSENT = msgspec.Raw()
+_UNREAD = (
+    "licenses", "required_switches", "contiguous", "core_spec", "thread_spec", "network", "tres_per_socket",
+    "sockets_per_node", "threads_per_core", "tasks_per_socket", "tasks_per_core", "tasks_per_board",
+)  # fmt: skip
 
 
 class _Wrapped(msgspec.Struct, rename={"is_set": "set"}):
@@ -60,11 +66,31 @@ class _Node(msgspec.Struct):
     tres: str | None = None
     tres_used: str | None = None
     partitions: _Words = None
+    alloc_cpus: _Number = None
+    effective_cpus: _Number = None
+    cpus: _Number = None
+    real_memory: _Number = None
+    alloc_memory: _Number = None
+    specialized_memory: _Number = None
+    features: _Words = None
+    active_features: _Words = None
+    reservation: str | None = None
+
+
+class _CountedCpus(msgspec.Struct):
+    count: int | None = None
+
+
+class _AllocatedMemory(msgspec.Struct):
+    allocated: int | None = None
 
 
 class _AllocatedNode(msgspec.Struct):
     name: str | None = None
     nodename: str | None = None
+    cpus: _CountedCpus | int | None = None
+    memory: _AllocatedMemory | int | None = None
+    memory_allocated: int | None = None
 
 
 class _ResourceNodes(msgspec.Struct, rename={"hosts": "list"}):
@@ -81,11 +107,33 @@ class _Job(msgspec.Struct):
     job_id: _Number = None
     job_state: _Words = None
     state_reason: str | None = None
+    state_description: str | None = None
     hold: _Flag = None
     priority: _Number = None
     requeue: _Flag = None
     batch_flag: _Flag = None
     partition: str | None = None
+    resv_name: str | None = None
+    features: str | None = None
+    required_nodes: _Words = None
+    excluded_nodes: _Words = None
+    # These have had other types in every other version.
+    shared: object = None
+    exclusive: object = None
+    licenses: object = None
+    required_switches: object = None
+    contiguous: object = None
+    core_spec: object = None
+    thread_spec: object = None
+    network: object = None
+    flags: object = None
+    sockets_per_node: object = None
+    threads_per_core: object = None
+    tasks_per_socket: object = None
+    tasks_per_core: object = None
+    tasks_per_board: object = None
+    cpus: _Number = None
+    minimum_cpus_per_node: _Number = None
     nodes: str | None = None
     node_count: _Number = None
     max_nodes: _Number = None
@@ -102,8 +150,15 @@ class _Job(msgspec.Struct):
     array_job_id: _Number = None
     array_task_id: _Number = None
     array_task_string: str | None = None
+    array_max_tasks: _Number = None
     het_job_id: _Number = None
     het_job_offset: _Number = None
+
+
+class _Reservation(msgspec.Struct):
+    name: str | None = None
+    node_list: str | None = None
+    flags: _Words = None
 
 
 class _Fault(msgspec.Struct):
@@ -118,6 +173,7 @@ class _Probe(msgspec.Struct):
     jobs: msgspec.Raw = _ABSENT
     job_id: msgspec.Raw = _ABSENT
     name: msgspec.Raw = _ABSENT
+    reservations: msgspec.Raw = _ABSENT
     sinfo: msgspec.Raw = _ABSENT
     errors: list[_Fault | str] | None = None
 
@@ -125,6 +181,7 @@ class _Probe(msgspec.Struct):
 class _Output(msgspec.Struct):
     nodes: list[_Node] | None = None
     jobs: list[_Job] | None = None
+    reservations: list[_Reservation] | None = None
 
 
 def read_json(document: Document) -> Records:
@@ -147,7 +204,7 @@ def read_json(document: Document) -> Records:
     # A job has "nodes" too (a hostlist), so that "job_id" is asked first.
     if _present(probe.job_id):
         return Records(jobs=[_job_record(document, "", decode_json(document, _Job))])
-    if _present(probe.nodes) or _present(probe.jobs):
+    if any(map(_present, (probe.nodes, probe.jobs, probe.reservations))):
         return _read_output(document, decode_json(document, _Output))
     if _present(probe.name):
         return Records(nodes=[_node_record(document, "", decode_json(document, _Node))])
@@ -162,11 +219,20 @@ def _present(value: msgspec.Raw) -> bool:
 
 
 def _read_output(document: Document, output: _Output) -> Records:
-    nodes, jobs = output.nodes, output.jobs
+    nodes, jobs, found = output.nodes, output.jobs, output.reservations
     return Records(
         nodes=None if nodes is None else [_node_record(document, f"nodes[{n}]", x) for n, x in enumerate(nodes)],
         jobs=None if jobs is None else [_job_record(document, f"jobs[{j}]", x) for j, x in enumerate(jobs)],
+        reservations=None if found is None else [_reservation_record(document, r, x) for r, x in enumerate(found)],
     )
+
+
+def _reservation_record(document: Document, number: int, reservation: _Reservation) -> ReservationRecord:
+    place = JsonPlace(document, f"reservations[{number}]")
+    if not reservation.name:
+        raise place.error("name", "expected the name of a reservation")
+    flags = frozenset(word.upper() for word in _words(reservation.flags))
+    return ReservationRecord(place=place, name=reservation.name, nodes=reservation.node_list or "", flags=flags)
 
 
 def _node_record(document: Document, path: str, node: _Node) -> NodeRecord:
@@ -184,7 +250,20 @@ def _node_record(document: Document, path: str, node: _Node) -> NodeRecord:
         gres_drained=node.gres_drained or "",
         tres=node.tres or "",
         tres_used=node.tres_used or "",
+        cpus=_number(place, "effective_cpus", node.effective_cpus) or _number(place, "cpus", node.cpus),
+        cpus_used=_number(place, "alloc_cpus", node.alloc_cpus),
+        memory=_memory(place, node),
+        memory_used=_number(place, "alloc_memory", node.alloc_memory),
+        features=frozenset(",".join(_words(node.active_features) or _words(node.features)).split(",")) - {""},
+        reservation=node.reservation or "",
         partitions=frozenset(",".join(_words(node.partitions)).split(",")) - {""},
+    )
+
+
+def _memory(place: JsonPlace, node: _Node) -> int | None:
+    whole = _number(place, "real_memory", node.real_memory)
+    return (
+        None if whole is None else max(0, whole - (_number(place, "specialized_memory", node.specialized_memory) or 0))
     )
 
 
@@ -196,17 +275,28 @@ def _job_record(document: Document, path: str, job: _Job) -> JobRecord:
     if job.job_state is None:
         problem = f"expected the state of job {job_id}, as {JOB_COMMAND} prints it (`sacct --json` prints other things)"
         raise place.error("job_state", problem)
+    priority = _number(place, "priority", job.priority)
+    sharing = _loose_words(job.shared, job.exclusive)
     return JobRecord(
         place=place,
         numbers=_numbers(place, job_id, job),
         states=state_words(_words(job.job_state)),
-        reason=job.state_reason or "",
-        held=bool(job.hold) or _number(place, "priority", job.priority) == 0,
+        # The text has the description instead of the reason, too.
+        reason=job.state_description or job.state_reason or "",
+        held=bool(job.hold) or priority == 0,
+        priority=priority or None,
         # Slurm moves a job by requeueing it, which it does with batch jobs only, and not with those that forbid it.
         movable=not _is_off(job.requeue) and not _is_off(job.batch_flag),
         partition=job.partition or "",
+        reservation=job.resv_name or "",
+        features=job.features or "",
+        required_nodes=",".join(_words(job.required_nodes)),
+        excluded_nodes=",".join(_words(job.excluded_nodes)),
         nodes=job.nodes or "",
         details=_details(place, job),
+        shares=_shares(job),
+        cpus=_number(place, "cpus", job.cpus) or None,
+        min_cpus=_number(place, "minimum_cpus_per_node", job.minimum_cpus_per_node) or None,
         alloc_tres=job.tres_alloc_str or "",
         req_tres=job.tres_req_str or "",
         per_node=job.tres_per_node or "",
@@ -217,6 +307,35 @@ def _job_record(document: Document, path: str, job: _Job) -> JobRecord:
         max_nodes=_number(place, "max_nodes", job.max_nodes) or None,
         num_tasks=_number(place, "tasks", job.tasks) or None,
         tasks_per_node=_small(_number(place, "tasks_per_node", job.tasks_per_node)),
+        throttle=_number(place, "array_max_tasks", job.array_max_tasks) or None,
+        exclusive=bool({"NONE", "TRUE"} & sharing),
+        unread=unread(_asked(job), sharing),
+    )
+
+
+def _asked(job: _Job) -> dict[str, str]:
+    """Return the fields of constraints that the snapshot cannot say."""
+    binding = "Yes" if "GRES_BINDING_ENFORCED" in _loose_words(job.flags) else ""
+    return {**{key: _plain(getattr(job, key)) for key in _UNREAD}, "enforce_binding": binding}
+
+
+def _loose_words(*values: object) -> set[str]:
+    """Return the words in values of any type; what is neither a word nor a list of some says nothing."""
+    listed = [
+        value for value in values for value in (cast("list[object]", value) if isinstance(value, list) else [value])
+    ]
+    return {str(value).upper() for value in listed if isinstance(value, (str, bool))}
+
+
+def _plain(value: object) -> str:
+    """Return a value of any type as the text prints it; empty where it is not set."""
+    if isinstance(value, dict):
+        wrapped = cast("dict[str, object]", value)
+        value = wrapped.get("number") if wrapped.get("set") and not wrapped.get("infinite") else None
+    return (
+        ""
+        if value is None or isinstance(value, (list, dict))
+        else str(int(value) if isinstance(value, bool) else value)
     )
 
 
@@ -257,6 +376,19 @@ def _small(value: int | None) -> int | None:
     return None if value is None or value >= _UNSET_FROM_16_BITS else value or None
 
 
+def _shares(job: _Job) -> tuple[tuple[str, int | None, int | None], ...]:
+    """Return the CPUs and the memory that the job has on each node, as far as they are there."""
+    return tuple((node.name or node.nodename or "", _cpus(node), _allocated(node)) for node in _allocation(job))
+
+
+def _cpus(node: _AllocatedNode) -> int | None:
+    return node.cpus.count if isinstance(node.cpus, _CountedCpus) else node.cpus
+
+
+def _allocated(node: _AllocatedNode) -> int | None:
+    return node.memory.allocated if isinstance(node.memory, _AllocatedMemory) else node.memory_allocated
+
+
 def _details(place: JsonPlace, job: _Job) -> tuple[tuple[str, str], ...]:
     """Return what the job has on each node: gres_detail has one text a node, in the order of the job's resources."""
     if not job.gres_detail:
@@ -275,12 +407,19 @@ def _resource_hosts(place: JsonPlace, job: _Job) -> tuple[str, ...]:
 
     While a job ends, `nodes` may be fewer: the nodes where it still ends. The resources keep all of them.
     """
-    resources = job.job_resources or _JobResources()
-    inner = resources.nodes if isinstance(resources.nodes, _ResourceNodes) else _ResourceNodes(hosts=resources.nodes)
-    listed = inner.allocation or resources.allocated_nodes or []
-    names = [node.name or node.nodename for node in (listed.values() if isinstance(listed, dict) else listed)]
+    names = [node.name or node.nodename for node in _allocation(job)]
     if names and all(names):
         return tuple(name for name in names if name)
-    if inner.hosts:
-        return hosts_at(place, "job_resources.nodes", inner.hosts)
+    resources = job.job_resources or _JobResources()
+    hosts = resources.nodes.hosts if isinstance(resources.nodes, _ResourceNodes) else resources.nodes
+    if hosts:
+        return hosts_at(place, "job_resources.nodes", hosts)
     return hosts_at(place, "nodes", job.nodes or "")
+
+
+def _allocation(job: _Job) -> Sequence[_AllocatedNode]:
+    """Return the nodes of a job's resources one by one, in their order; none where they are a hostlist only."""
+    resources = job.job_resources or _JobResources()
+    inner = resources.nodes if isinstance(resources.nodes, _ResourceNodes) else _ResourceNodes()
+    listed = inner.allocation or resources.allocated_nodes or []
+    return list(listed.values()) if isinstance(listed, dict) else listed

@@ -70,7 +70,11 @@ class TextPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:
-    """One node. Equality is consistency: a node in several partitions may be printed once for each of them."""
+    """One node. Equality is consistency: a node in several partitions may be printed once for each of them.
+
+    `cpus` and `memory` (in MB) are what jobs can have, `cpus_used` and `memory_used` what they have; None where Slurm
+    does not say. `reservation` is the one that the node is in now.
+    """
 
     place: Place = field(compare=False)
     name: str
@@ -80,6 +84,12 @@ class NodeRecord:
     gres_drained: str = ""
     tres: str = ""
     tres_used: str = ""
+    cpus: int | None = None
+    cpus_used: int | None = None
+    memory: int | None = None
+    memory_used: int | None = None
+    features: frozenset[str] = frozenset()
+    reservation: str = ""
     partitions: frozenset[str] = field(default=frozenset(), compare=False)
 
 
@@ -93,8 +103,19 @@ class JobRecord:
         Node names (a hostlist) and the resources that the job has on *each* of them.
     job_gres
         The resources of the whole job, printed by ``scontrol -d`` as JOB_GRES.
+    shares
+        Node names (a hostlist), and the CPUs and the memory in MB that the job has on *each* of them; None where only
+        the total is told.
     min_nodes, max_nodes, num_tasks, tasks_per_node
         None where Slurm says nothing; `max_nodes` None means that Slurm may choose more than `min_nodes`.
+    priority
+        None where there is none: 0 is what a held job has.
+    throttle
+        How many tasks of its array may run at a time.
+    exclusive
+        Whether it has its nodes for itself.
+    unread
+        Constraints that Slurm keeps and the snapshot cannot say, in words.
     """
 
     place: Place = field(compare=False)
@@ -102,10 +123,18 @@ class JobRecord:
     states: frozenset[str]
     reason: str = ""
     held: bool = False
+    priority: int | None = None
     movable: bool = True
     partition: str = ""
+    reservation: str = ""
+    features: str = ""
+    required_nodes: str = ""
+    excluded_nodes: str = ""
     nodes: str = ""
     details: tuple[tuple[str, str], ...] = ()
+    shares: tuple[tuple[str, int | None, int | None], ...] = ()
+    cpus: int | None = None
+    min_cpus: int | None = None
     job_gres: str = ""
     alloc_tres: str = ""
     req_tres: str = ""
@@ -117,6 +146,9 @@ class JobRecord:
     max_nodes: int | None = None
     num_tasks: int | None = None
     tasks_per_node: int | None = None
+    throttle: int | None = None
+    exclusive: bool = False
+    unread: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -124,12 +156,24 @@ class JobRecord:
         return self.numbers.name()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationRecord:
+    """One reservation. `is_active` is None where its record does not say; then the states of its nodes do."""
+
+    place: Place = field(compare=False)
+    name: str
+    nodes: str = ""
+    flags: frozenset[str] = frozenset()
+    is_active: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All records of one input; None where the input is not about nodes, or not about jobs."""
+    """All records of one input; None where the input is not about nodes, jobs or reservations."""
 
     nodes: list[NodeRecord] | None = None
     jobs: list[JobRecord] | None = None
+    reservations: list[ReservationRecord] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +189,11 @@ class JobNumbers:
     tasks: str = ""
     het_id: int | None = None
     het_offset: int | None = None
+
+    @property
+    def whole(self) -> str:
+        """The name of the job it is part of: a heterogeneous job's components start, stop and are requeued together."""
+        return str(self.het_id) if self.het_id else self.name()
 
     def name(self) -> str:
         """Return the name under which Slurm shows the job."""

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 # | INVALID_REG, NOT_RESPONDING (*)        |          |                                                                |
 # | DRAIN, DRAINED, DRAINING, FAIL,        | no       | closed by an administrator                                     |
 # | FAILING                                |          |                                                                |
-# | MAINT ($), RESERVED                    | no       | in a reservation: not generally available                      |
+# | RESERVED                               | some     | in a reservation: for the jobs of that reservation, if it is   |
+# |                                        |          | known which one that is (`allowed`)                            |
+# | MAINT ($)                              | no       | in a reservation for maintenance                               |
 # | POWER_DOWN (!), POWER_DRAIN,           | no       | on the way down                                                |
 # | POWERING_DOWN (%), REBOOT_ISSUED (^)   |          |                                                                |
 # | FUTURE, EXTERNAL, BLOCKED, PERFCTRS    | no       | not there yet, not run by Slurm, or kept for other use         |
@@ -46,6 +48,8 @@ _CLOSED: Final = frozenset({
     "POW_DN", "POWER_DRAIN", "POWERING_DOWN", "REBOOT_ISSUED", "FUTURE", "FUTR", "EXTERNAL", "BLOCKED", "PERFCTRS",
     "NPC",
 })  # fmt: skip
+_RESERVED: Final = frozenset({"RESERVED", "RESV"})
+_MAINTENANCE: Final = frozenset({"MAINT", "MAINTENANCE"})
 _SUFFIXES: Final = {
     "*": "NOT_RESPONDING",
     "~": "POWERED_DOWN",
@@ -74,9 +78,22 @@ def state_words(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(words - {""})
 
 
-def takes_new_work(words: frozenset[str]) -> bool:
-    """Return whether Slurm puts new jobs on a node of these states; a word that is not in the table closes it."""
-    return bool(words) and words <= _OPEN
+def takes_new_work(words: frozenset[str], *, reservation_known: bool = False) -> bool:
+    """Return whether Slurm puts new jobs on a node of these states; a word that is not in the table closes it.
+
+    With `reservation_known` it is known for whose jobs a reserved node is, and their sets of nodes say it.
+    """
+    return bool(words) and words <= (_OPEN | _RESERVED if reservation_known else _OPEN)
+
+
+def is_reserved(words: frozenset[str]) -> bool:
+    """Return whether a node of these states is in a reservation now."""
+    return bool(words & (_RESERVED | _MAINTENANCE))
+
+
+def is_full(words: frozenset[str]) -> bool:
+    """Return whether all CPUs of a node of these states are taken."""
+    return bool(words & {"ALLOCATED", "ALLOC"})
 
 
 def is_in_use(words: frozenset[str]) -> bool:
@@ -124,9 +141,16 @@ def is_waiting(words: frozenset[str]) -> bool:
     return not holds_gpus(words) and bool(words & _WAITING) and "REVOKED" not in words
 
 
-# Slurm calls a waiting job eligible once it is not held, its dependencies are met and its begin time has come. Others
-# would not start on an empty cluster either: room is not what they wait for. Limits (QOS*, Assoc*,
-# JobArrayTaskLimit) are no such bar: they fall as other jobs end, like the jobs ahead in the queue.
+# Why a job waits, in Slurm's words with blanks for underscores: a code, or a sentence instead of it. Room starts those
+# that wait for nothing else: the scheduler has not come to them yet, others are ahead of them, or what they need is
+# taken. Nodes that are down or drained are closed in the snapshot as well, so that a job is not said to start there. A
+# list of what does not wait for room would be out of date with the next version, hence one of what does.
+_ROOM: Final = frozenset({
+    "", "None", "Resources", "Priority", "WaitingForScheduling",
+    "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",
+})  # fmt: skip
+# Slurm names all nodes of the partition that are not available; the job waits for one of the others to become free.
+_UNAVAILABLE: Final = re.compile(r"ReqNodeNotAvail,[ _]UnavailableNodes:(?P<hosts>.+)")
 _BARRED: Final = {
     "Dependency": "its dependency is not met",
     "DependencyNeverSatisfied": "its dependency can never be met",
@@ -139,14 +163,35 @@ _BARRED: Final = {
     "InvalidQOS": "its QOS is not valid",
     "PartitionDown": "its partition is down",
     "PartitionInactive": "its partition is inactive",
+    "JobArrayTaskLimit": "as many tasks of its array run as may at a time (JobArrayTaskLimit)",
+    "Licenses": "its licenses are in use (Licenses)",
+    "Reservation": "its reservation has not begun (Reservation)",
 }
+_LIMIT: Final = re.compile(r"QOS(?!NotAllowed)\w+|Assoc\w+|Max\w*PerAccount")
+
+
+def reason_words(text: str) -> str:
+    """Return why a job waits, in the words that both forms have: the text has underscores for blanks."""
+    return text.replace("_", " ").strip()
+
+
+def unavailable_nodes(reason: str) -> str | None:
+    """Return the hostlist in a reason that names the nodes which are not available, None in any other."""
+    match = _UNAVAILABLE.fullmatch(reason.strip())
+    return match["hosts"].strip("() ") if match else None
 
 
 def bar_to_start(words: frozenset[str], reason: str, *, held: bool) -> str | None:
     """Return why a waiting job could not start however much room there were, or None if room is what it waits for."""
-    code = reason.partition(",")[0]
+    said = reason_words(reason)
+    code = said.partition(",")[0]
     if code in _BARRED:
         return _BARRED[code]
     if held or words & _HELD:
         return "held"
-    return None
+    if said in _ROOM or unavailable_nodes(reason) is not None:
+        return None
+    if _LIMIT.fullmatch(code):
+        return f"limit of its user/account/QOS reached ({code})"
+    # What follows a colon differs from job to job.
+    return said.partition(":")[0]

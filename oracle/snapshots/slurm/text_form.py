@@ -1,12 +1,14 @@
-"""The plain text of ``scontrol show node -d`` and ``scontrol show job -d`` as records, also with ``-o``.
+"""The plain text of ``scontrol show node -d``, ``job -d`` and ``reservation`` as records, also with ``-o``.
 
-A record begins with NodeName= or JobId= and goes on to the next one; the two kinds may share a file. What users write
-themselves (job names, comments, commands) stands between Slurm's own fields without any quotes, so that those fields
-are looked for outside of it, and a field that seems to occur twice with two values is an error, not a choice.
+A record begins with NodeName=, JobId= or ReservationName= and goes on to the next one; the kinds may share a file. What
+users write themselves (job names, comments, commands) stands between Slurm's own fields without any quotes, so that
+those fields are looked for outside of it, and a field that seems to occur twice with two values is an error, not a
+choice.
 
 A text that is cut off must not pass for a smaller cluster with more free GPUs. scontrol prints the fields of
 `_NODE_ALWAYS` and `_JOB_ALWAYS` in every record, in all versions from 20.11 to 24.11, and the last of them stands
-behind all that tells who holds what; a record that lacks one is cut off. So may be a value at the very end of a text
+behind all that tells who holds what; a record that lacks one is cut off, as is one that lacks a field of
+`_JOB_ALWAYS_OR_NEVER` which another one has. So may be a value at the very end of a text
 whose last line does not end. A text cut between two records is one of fewer jobs, or nodes: what the nodes report in
 use stays in use.
 """
@@ -18,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.model import shown
-from oracle.snapshots.slurm.gres import is_nothing
-from oracle.snapshots.slurm.records import JobNumbers, JobRecord, NodeRecord, Records, TextPlace
+from oracle.snapshots.slurm.gres import index_count, is_nothing
+from oracle.snapshots.slurm.records import JobNumbers, JobRecord, NodeRecord, Records, ReservationRecord, TextPlace
+from oracle.snapshots.slurm.requirements import unread
 from oracle.snapshots.slurm.states import state_words
 
 if TYPE_CHECKING:
@@ -27,9 +30,11 @@ if TYPE_CHECKING:
 
     from oracle.snapshots.document import Document
 
-_RECORD_START = re.compile(r"\s*(NodeName|JobId)=")
+# A node names its reservation in a line of its own, too, but nothing else follows there.
+_RECORD_START = re.compile(r"\s*(?:(NodeName|JobId)=|(ReservationName)=\S+\s+StartTime=)")
 NO_NODES = "No nodes in the system"
 NO_JOBS = "No jobs in the system"
+NO_RESERVATIONS = "No reservations in the system"
 
 # Slurm's names of the fields that matter, and the names they have in its JSON.
 _NODE_FIELDS = {
@@ -41,6 +46,15 @@ _NODE_FIELDS = {
     "CfgTRES": "tres",
     "AllocTRES": "tres_used",
     "Partitions": "partitions",
+    "CPUAlloc": "alloc_cpus",
+    "CPUEfctv": "effective_cpus",
+    "CPUTot": "cpus",
+    "RealMemory": "real_memory",
+    "AllocMem": "alloc_memory",
+    "MemSpecLimit": "specialized_memory",
+    "AvailableFeatures": "features",
+    "ActiveFeatures": "active_features",
+    "ReservationName": "reservation",
 }
 _JOB_FIELDS = {
     "JobId": "job_id",
@@ -67,17 +81,44 @@ _JOB_FIELDS = {
     "TresPerNode": "tres_per_node",
     "TresPerSocket": "tres_per_socket",
     "TresPerTask": "tres_per_task",
+    # What TresPerNode was called before Slurm 19.05.
+    "Gres": "gres",
+    "NumCPUs": "cpus",
+    "ArrayTaskThrottle": "array_max_tasks",
+    "ReqNodeList": "required_nodes",
+    "ExcNodeList": "excluded_nodes",
+    "Features": "features",
+    "Reservation": "resv_name",
+    "OverSubscribe": "shared",
+    "Licenses": "licenses",
+    "Switches": "required_switches",
+    "Contiguous": "contiguous",
+    "CoreSpec": "core_spec",
+    "ThreadSpec": "thread_spec",
+    "Network": "network",
+    "GresEnforceBind": "enforce_binding",
+    "ReqB:S:C:T": "cpu_layout",
+    "Socks/Node": "sockets_per_node",
 }
+_RESERVATION_FIELDS = {"ReservationName": "resv_name", "Nodes": "node_list", "Flags": "flags", "State": "state"}
+# What a job has on the nodes of a line that begins with Nodes=.
+_DETAIL_FIELDS = frozenset({"CPU_IDs", "Mem", "GRES", "GRES_IDX"})
 # Fields of every record, in the order in which they are printed.
 _NODE_ALWAYS = ("State", "CfgTRES", "AllocTRES")
 _JOB_ALWAYS = ("JobState", "NumNodes", "MinCPUsNode")
+_RESERVATION_ALWAYS = ("Nodes", "State")
+# These stand behind all that tells where a job may be. Records that somebody has made shorter have none of them.
+_JOB_ALWAYS_OR_NEVER = ("Features", "OverSubscribe", "Licenses", "Network")
 # Free text begins here. A node has nothing else after it; a job has its TresPer... behind it when all is one line.
 _NODE_FREE = frozenset({"Reason", "Comment", "Extra"})
 _JOB_FREE = frozenset({
     "Command", "WorkDir", "SubmitLine", "StdErr", "StdIn", "StdOut", "Comment", "AdminComment", "SystemComment",
     "Extra",
 })  # fmt: skip
-_AFTER_JOB_FREE = frozenset({"TresPerJob", "TresPerNode", "TresPerSocket", "TresPerTask"})
+_AFTER_JOB_FREE = frozenset(
+    {"Switches", "GresEnforceBind", "TresPerJob", "TresPerNode", "TresPerSocket", "TresPerTask"}
+)
+_MEMORY = re.compile(r"[0-9]{1,15}")
 _JOB_NAME = "JobName"
 _AFTER_JOB_NAME = " UserId="
 
@@ -88,10 +129,11 @@ def _tokens(names: set[str]) -> re.Pattern[str]:
 
 
 _NODE_TOKEN = _tokens({*_NODE_FIELDS, *_NODE_FREE})
-_JOB_TOKEN = _tokens({*_JOB_FIELDS, *_JOB_FREE, _JOB_NAME, "Nodes", "GRES"})
+_JOB_TOKEN = _tokens({*_JOB_FIELDS, *_JOB_FREE, *_DETAIL_FIELDS, _JOB_NAME, "Nodes"})
+_RESERVATION_TOKEN = _tokens({*_RESERVATION_FIELDS})
 
 
-_NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, "Nodes", "GRES"})
+_NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, *_RESERVATION_FIELDS, *_DETAIL_FIELDS})
 
 
 @dataclass(slots=True)
@@ -100,7 +142,7 @@ class _Block:
 
     place: TextPlace
     values: dict[str, str] = field(default_factory=dict[str, str])
-    details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    details: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     def set(self, key: str, name: str, value: str, line: int) -> None:
         """Take a value; a second one for the same field must be the same."""
@@ -138,35 +180,50 @@ def read_text(document: Document) -> Records:
     """
     nodes: list[NodeRecord] = []
     jobs: list[JobRecord] = []
+    reservations: list[ReservationRecord] = []
+    lacking: list[tuple[_Block, str]] = []
+    printed: set[str] = set()
     # Only names and comments can be other than ASCII, and nothing is read from those.
     text = document.content.decode("utf-8", errors="replace")
     for block in _blocks(document, text):
         if "job_id" in block.values:
             jobs.append(_job_record(block))
+            lacks = [name for name in _JOB_ALWAYS_OR_NEVER if _JOB_FIELDS[name] not in block.values]
+            printed.update(set(_JOB_ALWAYS_OR_NEVER).difference(lacks))
+            lacking.extend((block, name) for name in lacks[:1])
+        elif "name" not in block.values:
+            reservations.append(_reservation_record(block))
         else:
             nodes.append(_node_record(block))
+    for block, name in lacking:
+        if name in printed:
+            _check_whole(block, f"job {block.get('job_id')}", (name,), _JOB_FIELDS)
     return Records(
         nodes=nodes if nodes or NO_NODES in text else None,
         jobs=jobs if jobs or NO_JOBS in text else None,
+        reservations=reservations if reservations or NO_RESERVATIONS in text else None,
     )
 
 
 def _blocks(document: Document, text: str) -> Iterator[_Block]:
     block: _Block | None = None
-    is_job = False
+    kind = ""
     # Not `splitlines`: users' words may have a form feed or a separator of Unicode in them.
     for number, line in enumerate(text.split("\n"), start=1):
         start = _RECORD_START.match(line)
         if start:
             if block is not None:
                 yield block
-            block, is_job = _Block(TextPlace(document, number, {})), start[1] == "JobId"
+            block, kind = _Block(TextPlace(document, number, {})), start[1] or start[2]
         if block is None:
             continue
-        if is_job:
+        if kind == "JobId":
             _read_job_line(block, line, number)
-        else:
+        elif kind == "NodeName":
             _read_node_line(block, line, number)
+        else:
+            for match in _RESERVATION_TOKEN.finditer(line):
+                block.set(_RESERVATION_FIELDS[match[1]], match[1], match[2], number)
     if block is not None:
         _check_last_word(document, text)
         yield block
@@ -212,18 +269,21 @@ def _read_job_line(block: _Block, line: str, number: int) -> None:
         elif in_free_text and name not in _AFTER_JOB_FREE:
             continue
         elif name == "Nodes":
-            block.details.append((value, ""))
-        elif name == "GRES":
-            _set_detail(block, value, number)
+            block.details.append({name: value})
+        elif name in _DETAIL_FIELDS:
+            _set_detail(block, name, value, number)
         else:
             block.set(_JOB_FIELDS[name], name, value, number)
 
 
-def _set_detail(block: _Block, gres: str, number: int) -> None:
+def _set_detail(block: _Block, name: str, value: str, number: int) -> None:
     if not block.details:
-        raise block.place.error("", f"GRES={gres} in line {number} has no Nodes= before it")
-    block.details[-1] = (block.details[-1][0], gres)
-    block.place.fields.setdefault("gres_detail", ("GRES", number))
+        raise block.place.error("", f"{name}={value} in line {number} has no Nodes= before it")
+    # Before Slurm 19.05 the name was another one.
+    key = "GRES" if name == "GRES_IDX" else name
+    block.details[-1][key] = value
+    if key == "GRES":
+        block.place.fields.setdefault("gres_detail", (name, number))
 
 
 def _node_record(block: _Block) -> NodeRecord:
@@ -242,7 +302,31 @@ def _node_record(block: _Block) -> NodeRecord:
         gres_drained=block.get("gres_drained"),
         tres=block.get("tres"),
         tres_used=block.get("tres_used"),
+        cpus=block.number("effective_cpus") or block.number("cpus"),
+        cpus_used=block.number("alloc_cpus"),
+        memory=_less(block.number("real_memory"), block.number("specialized_memory")),
+        memory_used=block.number("alloc_memory"),
+        features=frozenset((block.get("active_features") or block.get("features")).split(",")) - {""},
+        reservation=block.get("reservation"),
         partitions=frozenset(block.get("partitions").split(",")) - {""},
+    )
+
+
+def _less(whole: int | None, part: int | None) -> int | None:
+    return None if whole is None else max(0, whole - (part or 0))
+
+
+def _reservation_record(block: _Block) -> ReservationRecord:
+    name = block.get("resv_name")
+    if not name:
+        raise block.place.error("resv_name", "expected the name of a reservation")
+    _check_whole(block, f"reservation {shown(name)}", _RESERVATION_ALWAYS, _RESERVATION_FIELDS)
+    return ReservationRecord(
+        place=block.place,
+        name=name,
+        nodes=block.get("node_list"),
+        flags=frozenset(block.get("flags").upper().split(",")) - {""},
+        is_active=block.get("state").upper() == "ACTIVE",
     )
 
 
@@ -260,15 +344,23 @@ def _job_record(block: _Block) -> JobRecord:
         states=state_words([block.get("job_state")]),
         reason=block.get("state_reason"),
         held=block.get("priority") == "0",
+        priority=block.number("priority") or None,
         movable=block.get("requeue") != "0" and block.get("batch_flag") != "0",
         partition=block.get("partition"),
+        reservation=block.get("resv_name"),
+        features=block.get("features"),
+        required_nodes=block.get("required_nodes"),
+        excluded_nodes=block.get("excluded_nodes"),
         nodes=block.get("nodes"),
-        details=tuple(block.details),
+        details=tuple((detail["Nodes"], detail.get("GRES", "")) for detail in block.details),
+        shares=tuple(_share(detail) for detail in block.details),
+        cpus=_first_number(block.get("cpus").partition("-")[0]),
+        min_cpus=_first_number(block.get("minimum_cpus_per_node")),
         job_gres=block.get("job_gres"),
         # TRES is what both were called before Slurm 23.02.
         alloc_tres=block.get("tres_alloc_str") or block.get("tres"),
         req_tres=block.get("tres_req_str") or block.get("tres"),
-        per_node=block.get("tres_per_node"),
+        per_node=block.get("tres_per_node") or block.get("gres"),
         per_job=block.get("tres_per_job"),
         per_task=block.get("tres_per_task"),
         per_socket=block.get("tres_per_socket"),
@@ -276,11 +368,29 @@ def _job_record(block: _Block) -> JobRecord:
         max_nodes=max_nodes or None,
         num_tasks=block.number("tasks") or None,
         tasks_per_node=_first_number(block.get("tasks_per_node")),
+        throttle=block.number("array_max_tasks") or None,
+        exclusive=block.get("shared").upper() in {"NO", "EXCLUSIVE"},
+        unread=unread(_asked(block), {block.get("shared").upper()}),
     )
 
 
+def _asked(block: _Block) -> dict[str, str]:
+    """Return the fields of constraints that the snapshot cannot say."""
+    tasks, layout = (block.get(key).split(":") for key in ("tasks_per_node", "cpu_layout"))
+    # Boards, sockets and cores; boards, sockets, cores and threads. Newer versions put other flags behind a comma.
+    apart = [part for part in (*tasks[1:], *layout) if part not in {"", "0", "*"}]
+    binding = block.get("enforce_binding").partition(",")[0]
+    return {**block.values, "tasks_per_socket": "".join(apart[:1]), "enforce_binding": binding}
+
+
+def _share(detail: dict[str, str]) -> tuple[str, int | None, int | None]:
+    memory = detail.get("Mem", "")
+    return detail["Nodes"], index_count(detail.get("CPU_IDs", "")), int(memory) if _MEMORY.fullmatch(memory) else None
+
+
 def _numbers(block: _Block, job_id: int) -> JobNumbers:
-    tasks = block.get("array_task_string")
+    # Slurm prints NO_VAL, 4294967294, for an array of which no task is left.
+    tasks = block.get("array_task_string") if block.get("array_task_string") != "4294967294" else ""
     is_one = re.fullmatch(r"[0-9]{1,9}", tasks) is not None
     return JobNumbers(
         job_id=job_id,

@@ -53,11 +53,11 @@ class TestVerdicts:
         assert "1x8 GPUs can start after 1 move:" in result.out
         assert "Proved: it takes no fewer moves." in result.out
         data = data_of(sifopt("admit", cluster, "--job", "1X8", "-o", "json").out)
-        assert data["schema"] == "compass-abs/admit/2"
+        assert data["schema"] == "compass-abs/admit/3"
         assert (data["verdict"], data["migrations"]) == ("fits_after", 1)
         assert len(cast("list[object]", data["moves"])) == 1
         assert len(cast("list[object]", data["placements"])) == 1
-        assert data["job"] == {"instances": 1, "gpus_per_instance": 8, "pool": None}
+        assert data["job"] == AskedJob(1, 8, None).to_json()
         assert isinstance(data["reason"], str)
 
     def test_cannot(self, sifopt: Sifopt, cluster: Path) -> None:
@@ -123,7 +123,7 @@ class TestQueue:
     def test_json(self, sifopt: Sifopt, queue: Path) -> None:
         result = sifopt("admit", queue, "-o", "json", "--max-per-job-at-once", "1")
         data = json.loads(result.out)
-        assert (result.status, data["schema"]) == (0, "compass-abs/admit-queue/2")
+        assert (result.status, data["schema"]) == (0, "compass-abs/admit-queue/3")
         assert [job["name"] for job in data["jobs"]] == ["w0", "w1", "w2", "w3"]
         assert [(one["name"], one["verdict"]) for one in data["passed_over"]] == [("w0", "cannot")]
         assert (data["first"]["name"], data["first"]["migrations"]) == ("w1", 1)
@@ -144,7 +144,7 @@ class TestQueue:
 
     def test_nobody_waits(self, sifopt: Sifopt, cluster: Path) -> None:
         result = sifopt("admit", cluster)
-        assert (result.status, result.out, result.err) == (0, "No job waits.\n", "")
+        assert (result.status, result.out, result.err) == (0, "The snapshot has no waiting job.\n", "")
 
     def test_nobody_can_start(self, sifopt: Sifopt, tmp_path: Path) -> None:
         path = written(tmp_path, {**CLUSTER, "pending": [self.PENDING[0], self.PENDING[0] | {"name": "again"}]})

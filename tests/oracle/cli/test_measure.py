@@ -60,7 +60,8 @@ h100       3    23    16        2         2          0  0.000   no      0       
 total      6    47    22        5         3          2  0.333   no      0           6
 
 2 of the 5 partial nodes could be avoided: moving running instances can leave 3 partial and 2 empty (0 empty now).
-Without closed nodes and immovable instances 1 partial would do, instead of 3.
+If everything could move everywhere, 1 partial would do, instead of 3.
+Pool h100: partial nodes that one constraint alone costs: immovable 2.
 Closed to new instances, counted as found: 1 node.
 Overcommitted, counted as full: h1 (8 in use, 7 offered).
 Waiting: 3 jobs: w (2x8 GPUs, a100), v (1x8 GPUs, any pool), q (1x1 GPUs, h100).
@@ -259,7 +260,8 @@ class TestRobustness:
         result = sifopt("measure", path, "-o", output, "--exit-code", "--time-limit", "5")
         has_gpus = any(node.gpus for node in snapshot.nodes)
         assert result.status in ({0, 1, 3} if has_gpus else {2})
-        assert (result.err == "") == has_gpus
+        # What a table says of constraints is said beside data.
+        assert (result.err == "") == (has_gpus and (output == "table" or not snapshot.not_looked_at))
 
     @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,\n =NodeNamekindtems01', max_size=60).map(str.encode))
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from oracle.admission.jobs import admit
+from oracle.admission.question import AskedJob
 from oracle.admission.queues import admit_queue
 from oracle.snapshots.loader import load_snapshot
 
@@ -110,7 +111,7 @@ class TestWhatTheLibraryAnswers:
         data = self._verified(sifopt, cluster, tmp_path, found.to_dict())
         asked = ["--job", f"{instances}x{gpus}", "--protect", "y", "--moves", "live", *_limit(limit)]
         assert data == json.loads(sifopt("admit", cluster, *asked, "-o", "json").out)
-        assert data["job"] == {"instances": instances, "gpus_per_instance": gpus, "pool": None}
+        assert data["job"] == AskedJob(instances, gpus, None).to_json()
         assert (data["mode"], data["protected"], data["max_per_job_at_once"]) == ("live", ["y"], limit)
 
     @pytest.mark.parametrize("pool", [None, "a", "b"])
@@ -239,7 +240,7 @@ class TestWhatWasChanged:
         ("{}", "schema"),
         ('{"schema": "compass-abs/snapshot/1"}', "expected a plan, an admission, a measurement or a certificate"),
         ('{"schema": "compass-abs/plan/2"}', "missing required field"),
-        ('{"schema": "compass-abs/admit/2", "verdict": "perhaps"}', "perhaps"),
+        ('{"schema": "compass-abs/admit/3", "verdict": "perhaps"}', "perhaps"),
         ('{"schema": "compass-abs/certificate/2"}', "missing required field"),
     ],
 )

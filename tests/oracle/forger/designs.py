@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tests.oracle.forger.scenes import Case, Data
 
 _QUESTION = (
-    "mode", "protected", "max_per_job_at_once", "max_partial_nodes", "max_migrations", "max_jobs_disturbed", "weights",
-    "pool", "job", "jobs",
+    "mode", "protected", "max_per_job_at_once", "max_per_budget", "max_priority", "max_partial_nodes", "max_migrations",
+    "max_jobs_disturbed", "weights", "pool", "job", "jobs",
 )  # fmt: skip
 
 # Placements of one sort that are tried, of each document.
@@ -188,7 +188,7 @@ def _ways(scene: Scene, places: Places) -> Iterator[Data]:
 
 def other_orders(case: Case, _: random.Random) -> Iterator[Data]:
     """Yield answers about a queue in which another job is the first that can start, and jobs before it are unknown."""
-    if case.data["schema"] != "compass-abs/admit-queue/2":
+    if case.data["schema"] != "compass-abs/admit-queue/3":
         return
     jobs = [job for job in case.scene.pending if job.name in [text(one, "name") for one in items(case.data, "jobs")]]
     answers = [_alone(job, case) for job in jobs]
@@ -212,6 +212,7 @@ def _alone(job: PendingJob, case: Case) -> Data:
         moves=text(case.data, "mode"),
         protected=cast("list[str]", case.data["protected"]),
         max_per_job_at_once=cast("int | None", case.data["max_per_job_at_once"]),
+        max_priority=cast("int | None", case.data["max_priority"]),
     )
     data = stored(found.to_dict())
     return item(data, "first") if data["first"] is not None else items(data, "passed_over")[0]

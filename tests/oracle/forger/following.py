@@ -112,6 +112,34 @@ def _from_certificates(data: Data, _: Scene) -> None:
             pool[f"{name}_partial_nodes"] = at(pool, key, "partial_nodes")
 
 
+def _costs(data: Data, _: Scene) -> None:
+    """Make costs those of Φ* as it is told, with and without each constraint."""
+    for pool in items(data, "pools"):
+        for cost in items(pool, "constraints"):
+            attained = min(integer(pool, "inherent_partial_nodes"), integer(cost, "certificate", "partial_nodes"))
+            lower = integer(cost, "certificate", "lower_bound")
+            cost["partial_nodes"] = max(0, integer(pool, "inherent_lower_bound") - attained)
+            cost["partial_nodes_at_most"] = max(0, integer(pool, "inherent_partial_nodes") - lower)
+
+
+def _costs_certified(data: Data, _: Scene) -> None:
+    """Make the certificates without each constraint prove the costs, by the word of a solver."""
+    for pool in items(data, "pools"):
+        for cost in items(pool, "constraints"):
+            certificate = item(cost, "certificate")
+            certificate["lower_bound"] = integer(pool, "inherent_partial_nodes") - integer(
+                cost, "partial_nodes_at_most"
+            )
+            certificate["partial_nodes"] = integer(pool, "inherent_lower_bound") - integer(cost, "partial_nodes")
+            certificate["status"] = _met(certificate, ("lower_bound", "partial_nodes"))
+            _word_of_a_solver(certificate)
+
+
+def _no_costs(data: Data, _: Scene) -> None:
+    for pool in items(data, "pools"):
+        pool["constraints"] = []
+
+
 def _one_pool(data: Data, _: Scene) -> None:
     data["pools"] = items(data, "pools")[:1]
     if "domains" in data:
@@ -223,7 +251,8 @@ def _status(data: Data, _: Scene) -> None:
 
 
 def _no_limits(data: Data, _: Scene) -> None:
-    data |= dict.fromkeys(("max_partial_nodes", "max_migrations", "max_jobs_disturbed", "max_per_job_at_once"))
+    limits = ("partial_nodes", "migrations", "jobs_disturbed", "per_job_at_once", "per_budget", "priority")
+    data |= dict.fromkeys(f"max_{limit}" for limit in limits)
 
 
 def _limits_kept(data: Data, _: Scene) -> None:
@@ -232,6 +261,7 @@ def _limits_kept(data: Data, _: Scene) -> None:
 
 def _no_question(data: Data, _: Scene) -> None:
     data["protected"], data["mode"], data["max_per_job_at_once"] = [], "checkpoint", None
+    data["max_per_budget"], data["max_priority"] = None, None
 
 
 def _plan_certificates(data: Data, _: Scene) -> None:
@@ -451,7 +481,7 @@ def _nobody_together(data: Data, _: Scene) -> None:
 
 _MEASUREMENT: tuple[Following, ...] = (
     _avoidable, _sums, _to_pools, _certified, _solved, _from_certificates, _one_pool, _as_one_pool, _domain_sums,
-    _domain_pools, _domains_avoidable, _domain_bounds, _empty_unknown,
+    _domain_pools, _domains_avoidable, _domain_bounds, _empty_unknown, _costs, _costs_certified, _no_costs,
 )  # fmt: skip
 _PLAN: tuple[Following, ...] = (
     _as_it_was, _numbers, _after, _from_moves, _bounds_met, _low_bounds, _status, _no_limits, _limits_kept,
@@ -482,8 +512,8 @@ _QUEUE = _ANSWER | {follow.__name__: follow for follow in _TOGETHER}
 _BY_SCHEMA: dict[str, dict[str, Following]] = {
     "compass-abs/measure/1": {follow.__name__: follow for follow in _MEASUREMENT},
     "compass-abs/plan/2": {follow.__name__: follow for follow in _PLAN},
-    "compass-abs/admit/2": _ANSWER | {"_as_it_was": _as_it_was},
-    "compass-abs/admit-queue/2": _QUEUE,
+    "compass-abs/admit/3": _ANSWER | {"_as_it_was": _as_it_was},
+    "compass-abs/admit-queue/3": _QUEUE,
     "compass-abs/certificate/2": {follow.__name__: follow for follow in _CERTIFICATE},
     "compass-abs/migration-certificate/2": {follow.__name__: follow for follow in _CERTIFICATE},
 }

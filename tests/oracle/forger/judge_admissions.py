@@ -34,6 +34,8 @@ class _Question(msgspec.Struct):
     mode: str
     protected: list[str]
     max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
     interrupted: bool = False
 
     @property
@@ -129,6 +131,8 @@ def _judge_question(question: _Question, scene: Scene) -> Iterator[Falsehood]:
         yield Falsehood("interrupted", "ended early")
     if question.max_per_job_at_once is not None and question.max_per_job_at_once < 1:
         yield Falsehood("max_per_job_at_once", "limit")
+    if (question.max_per_budget or 0) < 0:
+        yield Falsehood("max_per_budget", "limit")
 
 
 def _judge_verdict(
@@ -138,7 +142,7 @@ def _judge_verdict(
     if job.instances < 1 or job.gpus_per_instance < 1:
         yield Falsehood("job", "job")
         return
-    known = truth(pin(scene.world, question.protected))
+    known = truth(pin(scene.world, question.protected, question.max_priority))
     least = known.moves_to_room(
         job.instances, job.gpus_per_instance, job.pool, live=question.live, at_once=question.at_once
     )
@@ -157,12 +161,12 @@ def _judge_bounds(told: _Verdict, least: int | None) -> Iterator[Falsehood]:
     if false.get(told.verdict, True):
         yield Falsehood("verdict", "cannot start" if told.verdict == "cannot" else "have room")
     if least is not None and told.lower_bound > least:
-        yield Falsehood("lower_bound", f"at least {told.lower_bound} moves")
+        yield Falsehood("lower_bound", f"at least {told.lower_bound} move")
     met = told.verdict == "cannot" or (told.verdict in _STARTS and told.migrations == told.lower_bound)
     fewest = told.verdict == "cannot" or len(told.moves) == least
     if told.status != ("optimal" if met else "unknown") or (met and not fewest):
         # What rests on a bound that is named is named with it.
-        yield Falsehood("status", f"at least {told.lower_bound} moves|cannot start")
+        yield Falsehood("status", f"at least {told.lower_bound} move|cannot start")
 
 
 def _judge_nothing(told: _Verdict) -> Iterator[Falsehood]:
@@ -179,7 +183,7 @@ def _judge_way(told: _Verdict, job: _Job, question: _Question, scene: Scene) -> 
     words = "have room"
     if told.migrations != len(told.moves):
         yield Falsehood("migrations", words)
-    pinned = pin(scene.world, question.protected)
+    pinned = pin(scene.world, question.protected, question.max_priority)
     places = played(scene, pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
     if places is None or (question.live and told.stopped_first):
         yield Falsehood("moves", words)
@@ -340,7 +344,7 @@ def _judge_order(told: _Queue, question: _Question, scene: Scene) -> Iterator[Fa
         return
     if told.first is not None and told.first["verdict"] not in _STARTS:
         yield Falsehood("first", words)
-    known = truth(pin(scene.world, question.protected))
+    known = truth(pin(scene.world, question.protected, question.max_priority))
     for job, answer in zip(told.jobs, told.passed_over, strict=False):
         least = known.moves_to_room(
             job.instances, job.gpus_per_instance, job.pool, live=question.live, at_once=question.at_once
@@ -361,7 +365,7 @@ def _judge_together(told: _Together, queue: _Queue, question: _Question, scene: 
         return
     if told.migrations != len(told.moves):
         yield Falsehood(f"{at}migrations", words)
-    pinned = pin(scene.world, question.protected)
+    pinned = pin(scene.world, question.protected, question.max_priority)
     places = played(scene, pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
     if places is None or (question.live and told.stopped_first):
         yield Falsehood(f"{at}moves", words)
@@ -375,9 +379,9 @@ def _judge_together(told: _Together, queue: _Queue, question: _Question, scene: 
     live, at_once = question.live, question.at_once
     most, least = truth(pinned).most_together(list(jobs.values()), live=live, at_once=at_once)
     if told.most < most:
-        yield Falsehood(f"{at}most", f"no more than {told.most} jobs")
+        yield Falsehood(f"{at}most", f"no more than {told.most} job")
     if told.moves_lower_bound > least[len(told.jobs)]:
-        yield Falsehood(f"{at}moves_lower_bound", f"{told.moves_lower_bound} moves at least")
+        yield Falsehood(f"{at}moves_lower_bound", f"start together after {told.moves_lower_bound} move")
     met = (len(told.jobs), told.migrations) == (told.most, told.moves_lower_bound)
     optimal = (len(told.jobs), len(told.moves)) == (most, least[len(told.jobs)])
     if told.status != ("optimal" if met else "unknown") or (met and not optimal):

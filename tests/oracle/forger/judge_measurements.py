@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -38,10 +38,18 @@ class _Bounds(msgspec.Struct):
     status: str
 
 
+class _Cost(msgspec.Struct):
+    constraint: str
+    partial_nodes: int
+    partial_nodes_at_most: int
+    certificate: dict[str, object]
+
+
 class _Pool(_Bounds):
     pool: str
     certificate: dict[str, object]
     ideal_certificate: dict[str, object]
+    constraints: list[_Cost]
 
 
 class _Measurement(_Bounds):
@@ -113,6 +121,32 @@ def _judge_pool(data: Data, told: _Pool, world: World, scene: Scene) -> Iterator
         yield from judge_certificate(certificate, f"pools[].{key}.")
         if not judge_problem(certificate["problem"], world, ideal=ideal):
             yield Falsehood(f"pools[].{key}.problem", "certificate")
+    yield from _judge_costs(told.constraints, world)
+
+
+def _judge_costs(told: Sequence[_Cost], world: World) -> Iterator[Falsehood]:
+    """Yield what is false of costs: constraints that cost something have to be there, and others may be."""
+    at = "pools[].constraints"
+    inherent = _optima(world)[0]
+    lifted = {
+        "cordoned": replace(world, nodes=tuple(replace(node, schedulable=True) for node in world.nodes)),
+        "immovable": replace(world, instances=tuple(replace(one, movable=True) for one in world.instances)),
+    }
+    free = {sort: other for sort, other in lifted.items() if other != world}
+    costs = {sort: inherent - _optima(other)[0] for sort, other in free.items()}
+    if not {sort for sort, cost in costs.items() if cost} <= {one.constraint for one in told}:
+        yield Falsehood(at, "constraints")
+    for one in told:
+        if one.constraint not in free:
+            yield Falsehood(f"{at}[].constraint", "constraints")
+            continue
+        if one.partial_nodes > costs[one.constraint]:
+            yield Falsehood(f"{at}[].partial_nodes", "constraints")
+        if one.partial_nodes_at_most < costs[one.constraint]:
+            yield Falsehood(f"{at}[].partial_nodes_at_most", "constraints")
+        yield from judge_certificate(one.certificate, f"{at}[].certificate.")
+        if not judge_problem(one.certificate["problem"], free[one.constraint], ideal=False):
+            yield Falsehood(f"{at}[].certificate.problem", "constraints")
 
 
 def _figures(at: str, told: Data, worlds: Sequence[World]) -> Iterator[Falsehood]:

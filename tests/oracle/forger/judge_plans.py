@@ -65,6 +65,8 @@ class _Plan(msgspec.Struct, kw_only=True):
     max_migrations: int | None
     max_jobs_disturbed: int | None = None
     max_per_job_at_once: int | None = None
+    max_per_budget: int | None = None
+    max_priority: int | None = None
     protected: list[str]
     weights: dict[str, int] = {}
     pool: str | None = None
@@ -137,7 +139,7 @@ def judge_plan(data: Data, scene: Scene) -> Iterator[Falsehood]:
         yield Falsehood("mode", "mode")
     if told.interrupted:
         yield Falsehood("interrupted", "ended early")
-    pinned = pin(scene.world, told.protected)
+    pinned = pin(scene.world, told.protected, told.max_priority)
     places = played(scene, pinned, told.moves, told.stopped_first, told.max_per_job_at_once)
     if places is None or (told.mode == "live" and told.stopped_first) or not _stays(scene, told):
         yield Falsehood("moves", "moves can be made")
@@ -196,6 +198,8 @@ def _limits(told: _Plan) -> Iterator[Falsehood]:
     yield from (Falsehood(key, "limits") for key, limit, has in kept if limit is not None and has > limit)
     if told.max_per_job_at_once is not None and told.max_per_job_at_once < 1:
         yield Falsehood("max_per_job_at_once", "limits")
+    if (told.max_per_budget or 0) < 0:
+        yield Falsehood("max_per_budget", "limits")
 
 
 def _bounds(told: _Plan, part: Truth, scene: Scene, places: Places) -> Iterator[Falsehood]:
@@ -212,12 +216,12 @@ def _bounds(told: _Plan, part: Truth, scene: Scene, places: Places) -> Iterator[
     # Of a live plan the bound counts from what was asked for.
     known = max(fewest, asked or 0) if live else fewest
     if told.partial_nodes_lower_bound > known:
-        yield Falsehood("partial_nodes_lower_bound", f"at least {told.partial_nodes_lower_bound} partial nodes")
+        yield Falsehood("partial_nodes_lower_bound", f"at least {told.partial_nodes_lower_bound} partial node")
     limit = max(told.partial_nodes_after, asked or 0)
     least = part.least(lambda end: end.moves, lambda end: end.left <= limit, live=live, at_once=at_once)
     # None if the plan says that it leaves fewer than can be left.
     if least is not None and told.migrations_lower_bound > least:
-        yield Falsehood("migrations_lower_bound", f"take at least {told.migrations_lower_bound} moves")
+        yield Falsehood("migrations_lower_bound", f"at least {told.migrations_lower_bound} move")
     yield from _jobs(told, part, scene, places)
     best = part.least(lambda end: end.moves, lambda end: within(end) and end.left <= limit, live=live, at_once=at_once)
     enough = asked is not None and told.partial_nodes_after <= asked
@@ -227,7 +231,7 @@ def _bounds(told: _Plan, part: Truth, scene: Scene, places: Places) -> Iterator[
     if told.status != ("optimal" if met else "unknown") or (met and not optimal):
         # What rests on a bound that is named is named with it.
         bounds = told.partial_nodes_lower_bound, told.migrations_lower_bound
-        yield Falsehood("status", "at least {} partial nodes|take at least {} moves".format(*bounds))
+        yield Falsehood("status", "at least {} partial node|at least {} move".format(*bounds))
 
 
 def _jobs(told: _Plan, part: Truth, scene: Scene, places: Places) -> Iterator[Falsehood]:
@@ -246,8 +250,8 @@ def _jobs(told: _Plan, part: Truth, scene: Scene, places: Places) -> Iterator[Fa
 
     live = told.mode == "live"
     for key, what, words in (
-        ("jobs_disturbed_lower_bound", count, f"{told.jobs_disturbed_lower_bound} jobs"),
-        ("disturbance_lower_bound", weight, f"{told.disturbance_lower_bound} weight"),
+        ("jobs_disturbed_lower_bound", count, f"{told.jobs_disturbed_lower_bound} job"),
+        ("disturbance_lower_bound", weight, f"weight {told.disturbance_lower_bound} at least"),
     ):
         least = part.least(what, as_good, live=live, at_once=told.max_per_job_at_once)
         bound = cast("int | None", getattr(told, key)) or 0
@@ -287,7 +291,7 @@ def _certificates(told: _Plan, part: Truth, scene: Scene) -> Iterator[Falsehood]
         yield Falsehood(f"{at}pool", "certificate")
         return
     for one in told.certificate.pools:
-        world = only(pin(scene.world, told.protected), one.pool)
+        world = only(pin(scene.world, told.protected, told.max_priority), one.pool)
         for key, data in (("inherent", one.inherent), ("migrations", one.migrations)):
             if not judge_problem(data["problem"], world):
                 yield Falsehood(f"{at}{key}.problem", "certificate")

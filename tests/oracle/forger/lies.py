@@ -20,6 +20,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "empty_nodes_after_status": ("optimal", "unknown"),
     "mode": ("checkpoint", "live"),
     "verdict": ("fits_now", "fits_after", "cannot", "unknown"),
+    "constraint": ("cordoned", "immovable", "distinct nodes", "partition"),
+    "reason": ("spread", "licenses"),
     "kind": ("capacity", "cordon", "demand", "immovable", "node", "overcommitted"),
     "proof": ("", "total of free GPUs", "weights 1 for a new instance", "search over live moves"),
 }
@@ -49,7 +51,7 @@ def told(data: Data, lie: tuple[Way, object]) -> Data:
 def _unknown_keys(data: Data) -> Iterator[tuple[Way, object]]:
     """Yield one key more, in every object that is not a table of names."""
     for way, value in [((), data), *values(data)]:
-        if isinstance(value, dict) and (not way or way[-1] not in {"instances", "weights"}):
+        if isinstance(value, dict) and (not way or way[-1] not in {"instances", "weights", "resources"}):
             yield (*way, "saved"), 7
 
 
@@ -84,7 +86,7 @@ def _for_nothing(way: Way, scene: Scene) -> Iterator[object]:
     elif way[-1] == "joint":
         yield from ({"partial_panels": k, "partial_domains": k, "open_panels": k} for k in (0, 1))
     elif way[-1] == "migrations" or str(way[-1]).startswith("max_"):
-        yield from (0, 1, 2)
+        yield from (-1, 0, 1, 2)
 
 
 def _texts(way: Way, value: str, scene: Scene) -> Iterator[str]:

@@ -15,7 +15,7 @@ from oracle.measurement.domains import measure_domains
 from oracle.measurement.measure import measure
 from oracle.moves.move import MoveMode
 from oracle.planning.planner import plan
-from oracle.snapshots.model import PendingJob
+from oracle.snapshots.model import PendingJob, Skipped
 from tests.oracle.brute_moves import Instance, Node, World, random_job, random_world
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ Data: TypeAlias = dict[str, object]
 
 @dataclass(frozen=True)
 class Scene:
-    """A world, the NVLink domains of its nodes, the jobs that wait, and whether instances have names."""
+    """A world: the NVLink domains of its nodes, jobs that wait, whether instances have names, what is not looked at."""
 
     world: World
     domains: tuple[str | None, ...] = ()
     pending: tuple[PendingJob, ...] = ()
     named: bool = False
+    overlooked: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -53,7 +54,8 @@ class Scene:
             )
             for job in found.jobs
         )
-        return replace(found, nodes=nodes, jobs=jobs, pending=self.pending)
+        overlooked = tuple(Skipped(reason=reason, items=names, kept=True) for reason, names in self.overlooked)
+        return replace(found, nodes=nodes, jobs=jobs, pending=self.pending, not_looked_at=overlooked)
 
     def called(self, i: int) -> dict[str, str]:
         """Return the name of an instance, if it has one, and its index, which every second one has besides."""
@@ -86,7 +88,10 @@ def random_scene(rng: random.Random, *, panels: bool = False) -> Scene:
         PendingJob(name=f"w{i}", instances=instances, gpus_per_instance=gpus, pool=pool)
         for i, (instances, gpus, pool) in enumerate(jobs)
     )
-    return Scene(world, domains, pending, named=rng.random() < 0.5)
+    scene = Scene(world, domains, pending, named=rng.random() < 0.5)
+    names = [*scene.jobs, *(job.name for job in pending)]
+    overlooked = (("spread", tuple(names[::2])), ("licenses", tuple(names[1::2])))
+    return replace(scene, overlooked=overlooked[: len(world.instances) % 3])
 
 
 def _closed_for_a_time(rng: random.Random) -> World:

@@ -56,9 +56,12 @@ class End:
         return sum(self.partial)
 
 
-def pin(world: World, names: Iterable[str]) -> World:
-    """Return the world in which these jobs, and instances such as `j1:0`, cannot move."""
-    names = set(names)
+def pin(world: World, names: Iterable[str], max_priority: int | None = None) -> World:
+    """Return the world in which these jobs, and instances such as `j1:0`, cannot move.
+
+    No priority is known here, and with a highest one nothing moves whose priority is not known.
+    """
+    names = set(names) if max_priority is None else {f"j{one.job}" for one in world.instances}
     keys = [world.key(i) for i in range(len(world.instances))]
     return replace(
         world,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from immutables import Map
 
 from examples.snapshots.generate_kubernetes import A100, H100, OUTPUT, kubernetes_example
 from oracle.snapshots.document import read_document
@@ -48,7 +49,16 @@ def test_three_quarters_of_the_gpus_are_held_and_most_nodes_are_partly_used(snap
 
 
 def test_a_gang_waits_for_whole_nodes_that_its_pool_could_have(snapshot: Snapshot) -> None:
-    assert snapshot.pending == (PendingJob(name="science/llm-finetune", instances=2, gpus_per_instance=8, pool=H100),)
+    (waiting,) = snapshot.pending
+    assert waiting == PendingJob(
+        name="science/llm-finetune",
+        instances=2,
+        gpus_per_instance=8,
+        pool=H100,
+        within=(f"selector nvidia.com/gpu.product={H100}",),
+        resources=Map(cpu_millicores=64_000, memory_mib=512 << 10),
+        reason="0/43 nodes are available: not enough whole nodes with free nvidia.com/gpu.",
+    )
     used = snapshot.used_gpus()
     free = [node.gpus - used[node.name] for node in snapshot.nodes if node.pool == H100]
     assert max(free) < 8

@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 import yaml
 
+from oracle.snapshots.detection import detect
 from oracle.snapshots.document import Document
 from oracle.snapshots.kubernetes import is_kubernetes, read_kubernetes
 from oracle.snapshots.kubernetes import ledger as why
@@ -72,6 +73,29 @@ class TestForms:
 
     def test_yaml_and_json_together(self) -> None:
         assert read_kubernetes([as_yaml(node()), listing(pod())]) == EXPECTED
+
+    def test_a_value_a_line(self) -> None:
+        lines = b"\n".join(json.dumps(item).encode() for item in (node(), pod()))
+        for content in (lines, b"\n" + lines + b"\r\n"):
+            assert detect(Document("x", content)) == "kubernetes"
+            assert read_kubernetes([Document("x", content)]) == EXPECTED
+
+    @pytest.mark.parametrize("bare", [False, True])
+    def test_a_list_for_each_kind(self, bare: bool) -> None:
+        nodes, pods = [node()], [pod()]
+        if bare:
+            nodes, pods = [without_kind(item) for item in nodes], [without_kind(item) for item in pods]
+        sections = {"pods": pods, "nodes": nodes, "pvs": [], "priorityClasses": None}
+        for value in (sections, {"config": {}, "rawObjects": sections}):
+            assert detect(document(value)) == "kubernetes"
+            assert read_kubernetes([document(value)]) == EXPECTED
+            assert read_kubernetes([as_yaml(value)]) == EXPECTED
+
+    def test_an_array_is_told_from_others(self) -> None:
+        assert detect(document([None, node(), pod()])) == "kubernetes"
+        for other in ([], [1], [{"name": "n0"}]):
+            with pytest.raises(SnapshotError, match="cannot tell what this is"):
+                detect(document(other))
 
     def test_white_space_before_json(self) -> None:
         content = listing(node(), pod()).content
@@ -139,6 +163,11 @@ class TestEmptiness:
         nodes = listing(node(), kind=kind)
         for documents in ([nodes, pods], [pods, nodes]):
             assert read_kubernetes(documents).skipped == ()
+
+    def test_a_list_of_other_things_says_nothing_of_pods(self) -> None:
+        with pytest.raises(SnapshotError, match="nodes, but no pods"):
+            read_kubernetes([listing(node(), kind="NodeList"), listing(SERVICE, kind="ServiceList")])
+        assert left_out(read_kubernetes([listing(node()), listing(SERVICE)]))[why.NO_PODS] == ("all.json, all.json",)
 
     @pytest.mark.parametrize(
         ("status", "trace"),
@@ -295,7 +324,7 @@ class TestNothingLost:
             cpu_node("n2"),
             node("n3", 7, labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}),
             node("n4", 32, labels={"nvidia.com/gpu.replicas": "4"}),
-            node("n5", allocatable={"nvidia.com/gpu": "0", "nvidia.com/mig-1g.5gb": "7"}),
+            node("n5", allocatable={"nvidia.com/gpu": "1", "nvidia.com/mig-1g.5gb": "7"}),
             pod("running"),
             pod("waiting", node=None, owner=("Job", "j")),
             pod("finished", phase="Succeeded"),
@@ -317,6 +346,7 @@ class TestNothingLost:
         assert left_out(snapshot) == {
             why.NODES_UNCOUNTED: ("n1: alpha.kubernetes.io/nvidia-gpu",),
             why.NODES_WITHOUT_GPUS: ("n2",),
+            why.NODES_WITHOUT_POOL_LABEL: ("n0", "n5"),  # of 8 GPUs and of 1
             why.NODES_MIG: ("n3",),
             why.NODES_SHARED: ("n4",),
             why.MIG_DEVICES: ("n5: 7 nvidia.com/mig-1g.5gb",),

@@ -234,7 +234,9 @@ class TestWaiting:
 
     def test_pods_of_one_job_are_counted(self) -> None:
         pods = [pod(f"w-{i}", 4, node=None, owner=("Job", "train")) for i in range(3)]
-        assert self.pending(*pods) == [PendingJob(name="default/train", instances=3, gpus_per_instance=4, pool=None)]
+        assert self.pending(*pods) == [
+            PendingJob(name="default/train", instances=3, gpus_per_instance=4, pool=None, together=False)
+        ]
 
     def test_the_rest_of_a_running_job_waits_under_the_same_name(self) -> None:
         snapshot = read(node(), pod("a"), pod("b", node=None))

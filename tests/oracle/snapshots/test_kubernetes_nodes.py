@@ -38,7 +38,7 @@ class TestOffer:
 
     @pytest.mark.parametrize(
         ("quantity", "gpus"),
-        [("8", 8), (8, 8), (8.0, 8), ("0", 0), ("1e1", 10), ("1E2", 100), ("8000m", 8), ("1k", 1000), ("1Ki", 1024)],
+        [("8", 8), (8, 8), (8.0, 8), ("1e1", 10), ("1E2", 100), ("8000m", 8), ("1k", 1000), ("1Ki", 1024)],
     )
     def test_quantities_that_are_whole_numbers(self, quantity: object, gpus: int) -> None:
         assert only_node(node(allocatable={GPU: quantity})).gpus == gpus
@@ -289,14 +289,14 @@ class TestPools:
         assert [n.pool for n in snapshot.nodes] == ["default:nvidia.com/gpu", "default:amd.com/gpu"]
 
     def test_a_node_that_offers_none_is_of_the_only_kind_it_knows(self) -> None:
-        snapshot = read(node("n0"), node("n1", 0, key=AMD))
+        snapshot = read(node("n0"), node("n1", allocatable={AMD: "0"}, capacity={AMD: "8"}))
         assert snapshot.pools == ("default:amd.com/gpu", "default:nvidia.com/gpu")
 
     def test_one_kind_needs_no_mention(self) -> None:
         assert read(node("n0", key=AMD), node("n1", key=AMD)).pools == ("default",)
 
     def test_a_node_with_its_plugin_down_divides_nothing(self) -> None:
-        down = node("n2", allocatable={GPU: "0", AMD: "0"})
+        down = node("n2", allocatable={GPU: "0", AMD: "0"}, capacity={GPU: "8", AMD: "8"})
         snapshot = read(node("n0"), down, pod(node=None))
         assert snapshot.pools == ("default",)
         assert [job.pool for job in snapshot.pending] == [None]

@@ -134,7 +134,7 @@ class TestHolding:
         assert (snapshot.used_gpus(), len(snapshot.pending)) == ({"n0": 2}, 1)
 
     def test_gated_pods_are_listed_and_the_others_wait(self) -> None:
-        gates = [{"name": "kueue.x-k8s.io/admission"}]
+        gates = [{"name": "example.com/quota"}]
         gated, waiting = pod("a", 4, node=None, schedulingGates=gates), pod("b", 2, node=None, schedulingGates=[])
         snapshot = read(node(), gated, waiting, pod("c", schedulingGates=gates), pod("d", 0, schedulingGates=gates))
         assert [(job.instances, job.gpus_per_instance) for job in snapshot.pending] == [(1, 2)]
@@ -192,12 +192,13 @@ class TestMovable:
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [field]}}
         assert not only_instance(node(), pod(nodeSelector={"kubernetes.io/hostname": "n0"})).movable
         assert not only_instance(node(), pod(affinity={"nodeAffinity": required})).movable
-        assert only_instance(node(), pod(nodeSelector={"zone": "a"})).movable
+        assert only_instance(node(labels={"zone": "a"}), pod(nodeSelector={"zone": "a"})).movable
+        assert not only_instance(node(), pod(nodeSelector={"zone": "a"})).movable
 
     def test_other_demands_on_nodes_tie_no_pod(self) -> None:
         zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [zone]}}
-        assert only_instance(node(), pod(affinity={"nodeAffinity": required})).movable
+        assert only_instance(node(labels={"zone": "a"}), pod(affinity={"nodeAffinity": required})).movable
         assert only_instance(node(), pod(affinity={"podAntiAffinity": {}})).movable
 
     def test_one_immovable_pod_does_not_tie_its_job(self) -> None:

@@ -51,7 +51,10 @@ class TestOpenPai:
         (job,) = snapshot.jobs
         assert job.name.startswith("default/f1up4zk9ehfpjx2z")
         (one,) = job.instances
-        assert one == RunningInstance(node="test_node_1", gpus=1, movable=one.movable, name=one.name)
+        assert one == RunningInstance(
+            node="test_node_1", gpus=1, movable=one.movable, name=one.name, resources=one.resources
+        )
+        assert dict(one.resources) == {"cpu_millicores": 4_000, "memory_mib": 40 << 10, "github.com/fuse": 1}
         assert one.name is not None
         assert one.name.endswith("-taskrole-28")
         assert left_out(snapshot) == {
@@ -96,11 +99,10 @@ class TestRunAi:
     )
     def test_mig(self, folder: Path, node_file: str, pod_file: str, devices: str) -> None:
         snapshot = read_files(folder, node_file, pod_file)
-        assert [(n.name, n.gpus, n.pool) for n in snapshot.nodes] == [
-            ("qa-mig-worker-gpu-a100", 0, "NVIDIA-A100-SXM4-40GB")
-        ]
+        # Of whole GPUs they have the key, and none.
+        assert snapshot.nodes == ()
         skipped = left_out(snapshot)
-        assert skipped[why.MIG_DEVICES] == (f"qa-mig-worker-gpu-a100: {devices}",)
+        assert skipped[why.NODES_MIG] == (f"qa-mig-worker-gpu-a100: {devices}",)
         assert len(skipped[why.PODS_MIG]) == 1
 
     def test_a_fraction_and_its_reservation_take_one_gpu(self, folder: Path) -> None:

@@ -215,7 +215,7 @@ class TestReplicas:
     def test_replicas_under_their_own_name(self) -> None:
         shared: Json = {GPU: "0", "nvidia.com/gpu.shared": "32"}
         item = node(allocatable=shared)
-        assert left_out(read(item, pod(key="nvidia.com/gpu.shared"))).keys() == {why.NODES_SHARED, why.PODS_ON_LEFT_OUT}
+        assert left_out(read(item, pod(key="nvidia.com/gpu.shared"))).keys() == {why.NODES_SHARED, why.PODS_SHARED}
         for resources in (("nvidia.com/gpu.shared",), (GPU, "nvidia.com/gpu.shared")):
             assert only_node(item, options=KubernetesOptions(resources=resources)).gpus == 32
 
@@ -243,7 +243,9 @@ class TestMig:
         }
 
     def test_a_node_that_offers_nothing_else_is_left_out(self) -> None:
-        assert left_out(read(node(key="nvidia.com/mig-1g.5gb", gpus=7), pod(gpus=0)))[why.NODES_MIG] == ("n0",)
+        assert left_out(read(node(key="nvidia.com/mig-1g.5gb", gpus=7), pod(gpus=0)))[why.NODES_MIG] == (
+            "n0: 7 nvidia.com/mig-1g.5gb",
+        )
 
     @pytest.mark.parametrize(
         "labels", [{PRODUCT: "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, {"cloud.google.com/gke-gpu-partition-size": "1g.5gb"}]

@@ -198,11 +198,11 @@ class TestLoading:
             load_snapshot(write("a", NATIVE), write("b", NATIVE))
 
     def test_a_given_format_is_not_second_guessed(self, write: Write) -> None:
-        with pytest.raises(SnapshotError, match="schema: is missing, expected 'compass-abs/snapshot/1'"):
+        with pytest.raises(SnapshotError, match="schema: is missing, expected 'compass-abs/snapshot/2' or "):
             load_snapshot(write("k8s.json", K8S), format="native")
 
     def test_a_native_file_without_its_schema_is_told_so(self, write: Write) -> None:
-        with pytest.raises(SnapshotError, match="schema: is missing, expected 'compass-abs/snapshot/1'"):
+        with pytest.raises(SnapshotError, match="schema: is missing, expected 'compass-abs/snapshot/2' or "):
             load_snapshot(write("a", '{"nodes": [{"name": "n0", "gpus": 8}]}'))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,7 +45,10 @@ def check(whole: Snapshot, *documents: Document) -> bool:
     used, all_used = found.used_gpus(), whole.used_gpus()
     all_nodes = {node.name: node for node in whole.nodes}
     for node in found.nodes:
-        assert node == all_nodes[node.name]
+        whole_node = all_nodes[node.name]
+        assert replace(node, resources=whole_node.resources) == whole_node
+        # What jobs have that are not listed is not there for those that are.
+        assert all(amount <= whole_node.resources[name] for name, amount in node.resources.items())
         assert used[node.name] >= all_used[node.name]
     jobs = {job.name: job for job in whole.jobs}
     for job in found.jobs:
@@ -99,13 +103,15 @@ def test_any_end_of_both_texts_of_the_example(node_end: int, job_end: int) -> No
             "line 1: job 30214 has no NumNodes=, which scontrol always prints; is the text",
         ),
         (JOB.partition("   MinCPUsNode")[0], "line 1: job 30214 has no MinCPUsNode=, which scontrol always prints"),
+        (WAITING + JOB.partition("   Features")[0], "line 18: job 30214 has no Features=, which scontrol always"),
+        (WAITING + JOB.partition("Licenses")[0] + "\n", "line 18: job 30214 has no Licenses=, which scontrol always"),
         (
             JOB.partition("   Socks")[0] + "   Tr",
             "line 13: the text seems to be cut off in 'Tr': its last line has no end",
         ),
         (
             WAITING[:-2],
-            "line 14: the text seems to be cut off in 'TresPerNode=gres/gpu:4': its last line has no end; pri",
+            "line 16: the text seems to be cut off in 'TresPerNode=gres/gpu:4': its last line has no end; pri",
         ),
         (
             JOB.partition("   Min")[0] + "\n" + NODE,

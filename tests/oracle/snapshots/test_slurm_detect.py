@@ -35,6 +35,7 @@ BARE_SACCT = "1879824|1879824|dana|ac1|RUNNING|2025-09-12T14:06:12|Unknown|gpu-2
         ["job_id", "name", "nodes"],
         ["name", "gres"],
         ["sinfo"],
+        ["reservations", "meta"],
     ],
 )
 def test_slurm_json(keys: list[str]) -> None:
@@ -64,6 +65,8 @@ def test_json_of_others(keys: list[str]) -> None:
         "\n  NodeName=n1",
         "No jobs in the system\n",
         "No nodes in the system",
+        "ReservationName=maint StartTime=2026-03-09\n",
+        "No reservations in the system\n",
     ],
 )
 def test_slurm_text(content: str) -> None:
@@ -95,7 +98,7 @@ def test_text_of_others(content: str) -> None:
         (BARE_SQUEUE, "squeue"),
         (BARE_SACCT, "sacct"),
         ("PartitionName=main AllowGroups=ALL\n   Nodes=n[1-2]\n", "scontrol show partition"),
-        ("ReservationName=maint StartTime=2026-03-09\n", "scontrol show reservation"),
+        ("StepId=1.0 UserId=0\n", "scontrol show step"),
     ],
 )
 def test_other_outputs_of_slurm_are_named_with_what_to_print_instead(content: str, command: str) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.snapshots.slurm import read_slurm
 from tests.oracle.snapshots.slurm_inputs import Fields, document, text, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oracle.snapshots.model import Snapshot
 
 TYPES = ("", "a100", "h100", "1g.10gb")
 NODE_STATES = (
@@ -24,12 +30,16 @@ REASONS = ("Resources", "Priority", "Dependency", "JobHeldUser", "BeginTime")
 
 @dataclass(frozen=True)
 class Machine:
-    """A node: its GPUs by type, how many of them it says are in use, and how it prints that."""
+    """A node: its GPUs by type, how many of them it says are in use, how it prints that, and what else it is."""
 
     name: str
     gpus: tuple[tuple[str, int], ...]
     used: tuple[int, ...] | None
     state: list[str]
+    partitions: tuple[str, ...]
+    features: tuple[str, ...]
+    reservation: str
+    cpus: int
 
     def gres(self) -> str:
         return ",".join(entry(type_, count) for type_, count in self.gpus)
@@ -46,21 +56,33 @@ class Machine:
             "gres_used": self.gres_used(),
             "gres_drained": "N/A",
             "tres": f"cpu=64,gres/gpu={sum(count for _, count in self.gpus)}",
-            "partitions": ["main"],
+            "tres_used": "cpu=1,mem=1G",
+            "partitions": list(self.partitions),
+            "active_features": list(self.features),
+            "reservation": self.reservation,
+            "cpus": 64,
+            "effective_cpus": 64,
+            "alloc_cpus": self.cpus,
+            "real_memory": 1000,
+            "alloc_memory": 10 * self.cpus,
         }
 
     def as_text(self) -> list[str]:
         return [
             f"NodeName={self.name} Arch=x86_64 CoresPerSocket=20 ",
+            f"CPUAlloc={self.cpus} CPUEfctv=64 CPUTot=64 CPULoad=0.10",
+            f"ActiveFeatures={','.join(self.features) or '(null)'}",
             f"Gres={self.gres() or '(null)'}",
+            f"RealMemory=1000 AllocMem={10 * self.cpus} FreeMem=1",
             "GresDrain=N/A",
             *([f"GresUsed={self.gres_used()}"] if self.gres_used() else []),
             "OS=Linux 5.15.0 #99-Ubuntu SMP Fri Mar 6 23:50:11 UTC 2026 ",
             f"State={'+'.join(self.state)} ThreadsPerCore=1 TmpDisk=0",
-            "Partitions=main ",
+            f"Partitions={','.join(self.partitions)} ",
             f"CfgTRES=cpu=64,gres/gpu={sum(count for _, count in self.gpus)}",
-            "AllocTRES=",
+            "AllocTRES=cpu=1,mem=1G",
             "CurrentWatts=0 AveWatts=0",
+            *([f"ReservationName={self.reservation}"] if self.reservation else []),
         ]
 
 
@@ -78,6 +100,14 @@ class Work:
     tasks: int | None
     array: str
     requeue: bool
+    partition: str
+    features: str
+    reservation: str
+    required: str
+    excluded: str
+    licenses: str
+    exclusive: bool
+    cpus: int
 
     def as_json(self) -> Fields:
         key, value = self.request
@@ -86,6 +116,27 @@ class Work:
             "job_id": self.number,
             "job_state": [self.state],
             "state_reason": self.reason,
+            "priority": wrapped(5),
+            "partition": self.partition,
+            "features": self.features,
+            "resv_name": self.reservation,
+            "required_nodes": self.required,
+            "excluded_nodes": self.excluded,
+            "licenses": self.licenses,
+            "shared": ["none"] if self.exclusive else [],
+            "cpus": wrapped(self.cpus),
+            "minimum_cpus_per_node": wrapped(1),
+            "tres_req_str": f"cpu={self.cpus},mem={self.cpus}G,node=1,gres/gpu=1",
+            "tres_alloc_str": f"cpu={self.cpus},mem={self.cpus}G,node=1" if self.state != "PENDING" else "",
+            "job_resources": {
+                "nodes": {
+                    "list": ",".join(name for name, _ in self.held),
+                    "allocation": [
+                        {"name": name, "cpus": {"count": 4, "used": 0}, "memory": {"used": 0, "allocated": 100}}
+                        for name, _ in self.held
+                    ],
+                }
+            },
             "requeue": self.requeue,
             "nodes": ",".join(name for name, _ in self.held),
             "gres_detail": [gres for _, gres in self.held],
@@ -108,10 +159,17 @@ class Work:
             "UserId=user(1) GroupId=user(1) MCS_label=N/A",
             f"Priority=5 Nice=0 Account=a QOS=normal JobState={self.state} Reason={self.reason} Dependency=(null)",
             f"Requeue={int(self.requeue)} Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0",
-            f"ReqNodeList=(null) ExcNodeList=(null) NodeList={','.join(name for name, _ in self.held) or '(null)'}",
-            f"NumNodes={nodes} NumCPUs=4 NumTasks={self.tasks or 'N/A'} CPUs/Task=1",
-            *(f"  Nodes={node} CPU_IDs=0-3 Mem=0 GRES={gres}" for node, gres in self.held),
+            f"Partition={self.partition} AllocNode:Sid=login:4",
+            f"ReqNodeList={self.required or '(null)'} ExcNodeList={self.excluded or '(null)'}",
+            f"NodeList={','.join(name for name, _ in self.held) or '(null)'}",
+            f"NumNodes={nodes} NumCPUs={self.cpus} NumTasks={self.tasks or 'N/A'} CPUs/Task=1",
+            f"ReqTRES=cpu={self.cpus},mem={self.cpus}G,node=1,gres/gpu=1",
+            f"AllocTRES={f'cpu={self.cpus},mem={self.cpus}G,node=1' if self.state != 'PENDING' else '(null)'}",
+            *(f"  Nodes={node} CPU_IDs=0-2,9 Mem=100 GRES={gres}" for node, gres in self.held),
             "MinCPUsNode=1 MinMemoryNode=0 MinTmpDiskNode=0",
+            f"Features={self.features or '(null)'} DelayBoot=00:00:00",
+            *([f"Reservation={self.reservation}"] if self.reservation else []),
+            f"OverSubscribe={'NO' if self.exclusive else 'OK'} Contiguous=0 Licenses={self.licenses or '(null)'}",
             "Command=/bin/true State=DOWN",
             f"{name}={value}",
         ]
@@ -127,7 +185,16 @@ def machines(draw: st.DrawFn, name: str) -> Machine:
     types = draw(st.lists(st.sampled_from(TYPES), max_size=2, unique=True))
     gpus = tuple((type_, draw(st.integers(1, 8))) for type_ in types)
     used = draw(st.none() | st.tuples(*(st.integers(0, 8) for _ in gpus)))
-    return Machine(name, gpus, used, draw(st.sampled_from(NODE_STATES)))
+    return Machine(
+        name,
+        gpus,
+        used,
+        draw(st.sampled_from(NODE_STATES)),
+        partitions=tuple(draw(st.lists(st.sampled_from(["main", "long"]), unique=True))),
+        features=tuple(draw(st.lists(st.sampled_from(["ib", "big"]), unique=True))),
+        reservation=draw(st.sampled_from(["", "", "course"])),
+        cpus=draw(st.integers(0, 64)),
+    )
 
 
 @st.composite
@@ -150,6 +217,14 @@ def works(draw: st.DrawFn, number: int, nodes: list[Machine]) -> Work:
         tasks=draw(st.none() | st.integers(1, 8)),
         array=draw(st.sampled_from(["", "3", "1-4%2", "2,5,7-8"])) if waits else draw(st.sampled_from(["", "3"])),
         requeue=draw(st.booleans()),
+        partition=draw(st.sampled_from(["main", "long", "main,long"])),
+        features=draw(st.sampled_from(["", "ib", "ib&big", "ib|big", "[ib|big]", "ib*2"])),
+        reservation=draw(st.sampled_from(["", "", "course", "other"])),
+        required=draw(st.sampled_from(["", "", "n0", "n[0-1]"])),
+        excluded=draw(st.sampled_from(["", "", "n2", "n[1-2]"])),
+        licenses=draw(st.sampled_from(["", "matlab:1"])),
+        exclusive=draw(st.booleans()),
+        cpus=draw(st.integers(1, 8)),
     )
 
 
@@ -189,9 +264,15 @@ def test_what_a_job_or_a_node_says_is_in_use_is_never_free(cluster: tuple[list[M
         whole = [(type_, count) for type_, count in machine.gpus if type_ != "1g.10gb"]
         reported = {type_: min(n, count) for (type_, count), n in zip(machine.gpus, machine.used or (), strict=False)}
         for type_, count in whole:
-            name = f"{machine.name}/{type_ or 'gpu'}" if len(whole) > 1 else machine.name
-            assert used[name] >= sum(in_use(job, machine.name, type_, count) for job in jobs)
-            assert used[name] >= reported.get(type_, 0)
+            held = by_type(snapshot, machine.name, type_) if len(whole) > 1 else used[machine.name]
+            assert held >= sum(in_use(job, machine.name, type_, count) for job in jobs)
+            assert held >= reported.get(type_, 0)
+
+
+def by_type(snapshot: Snapshot, node: str, type_: str) -> int:
+    """Return how many GPUs of a type instances on a node of several types hold, as they say themselves."""
+    there = [i for job in snapshot.jobs for i in job.instances if i.node == node]
+    return sum(i.resources.get(f"gpu:{type_ or 'gpu'}", 0) for i in there)
 
 
 def in_use(work: Work, node: str, type_: str, count: int) -> int:
@@ -200,3 +281,64 @@ def in_use(work: Work, node: str, type_: str, count: int) -> int:
         return 0
     held = [gres for name, gres in work.held if name == node]
     return next((n for n in range(1, count + 1) if entry(type_, n) in held), 0)
+
+
+FEATURES: dict[str, Callable[[tuple[str, ...]], bool]] = {
+    "": lambda _: True,
+    "ib": lambda has: "ib" in has,
+    "ib&big": lambda has: "ib" in has and "big" in has,
+    "ib|big": lambda has: "ib" in has or "big" in has,
+    "[ib|big]": lambda has: "ib" in has or "big" in has,
+    "ib*2": lambda _: True,
+}
+
+
+def may_stand(work: Work, machine: Machine, machines_: list[Machine]) -> bool:
+    """Return whether a job may stand on a node, one constraint after the other; what it requires is left aside."""
+    lists = {"": (), "n2": ("n2",), "n[1-2]": ("n1", "n2")}
+    names_partitions = any(other.partitions for other in machines_ if has_whole(other))
+    return (
+        (not names_partitions or bool({*work.partition.split(",")} & {*machine.partitions}))
+        and FEATURES[work.features](machine.features)
+        and machine.name not in lists[work.excluded]
+        and machine.reservation == work.reservation
+    )
+
+
+def has_whole(machine: Machine) -> bool:
+    return any(type_ != "1g.10gb" for type_, _ in machine.gpus)
+
+
+@given(clusters())
+def test_the_sets_of_an_instance_are_the_nodes_that_each_constraint_allows(
+    cluster: tuple[list[Machine], list[Work]],
+) -> None:
+    nodes, jobs = cluster
+    snapshot = read_slurm([document({"nodes": [n.as_json() for n in nodes], "jobs": [j.as_json() for j in jobs]})])
+    sets = {one.name: one.nodes for one in snapshot.node_sets}
+    assert len(sets) == len(snapshot.node_sets)
+    every = {node.name for node in snapshot.nodes}
+    kept = [machine for machine in nodes if machine.name in every]
+    by_number = {str(work.number): work for work in jobs}
+
+    def allowed(within: tuple[str, ...]) -> set[str]:
+        named = (sets[name] for name in within if not name.startswith("nodes "))
+        return every.intersection(*named)
+
+    for job in snapshot.jobs:
+        work = by_number.get(job.name.partition("_")[0])
+        for instance in job.instances if work else ():
+            assert all(instance.node in sets[name] for name in instance.within)
+            expected = {machine.name for machine in kept if work and may_stand(work, machine, kept)}
+            if instance.movable:
+                assert allowed(instance.within) == expected
+            elif work and work.requeue and work.state != "COMPLETING":
+                assert instance.node not in expected
+    for waits in snapshot.pending:
+        work = by_number[waits.name.partition("_")[0]]
+        expected = {machine.name for machine in kept if may_stand(work, machine, kept)}
+        assert allowed(waits.within) == expected
+        required = {"": [], "n0": ["n0"], "n[0-1]": ["n0", "n1"]}[work.required]
+        bound = [name for name in waits.within if name.startswith("nodes ")]
+        assert all(sets[name] == every & {*required} for name in bound)
+        assert bool(bound) == bool(required and every - {*required})

@@ -178,14 +178,30 @@ class TestTotals:
             {"tres_alloc_str": "gres/gpu=6"},
             {"tres_alloc_str": "gres/gpu=6", "tres_per_job": "gres/gpu:6"},
             {"tres_alloc_str": "gres/gpu=6", "tres_per_node": "gres/gpu:2"},
-            {"tres_alloc_str": "cpu=2", "tres_per_node": "gres/gpu:2"},
             {"tres_per_task": "gres/gpu:1"},
+            {"tres_per_job": "gres/gpu:6"},
+            {"tres_alloc_str": "cpu=2", "tres_per_node": "gres/gpu:2", "shared": ["none"]},
+            {"tres_alloc_str": "cpu=2", "tres_per_node": "gres/gpu:2", "exclusive": ["true"]},
         ],
     )
     def test_nothing_is_guessed(self, fields: Fields) -> None:
         message = fault_of(NODES, [job(77, nodes="n[1-2]", **fields)])
         assert "jobs[0]: job 77: " in message
         assert "how many on each node is not told; expected gres_detail" in message
+
+    def test_what_it_asked_for_where_no_tres_counts_gpus_and_nothing_is_listed_by_node(self) -> None:
+        jobs = [job(nodes="n[1-2]", tres_alloc_str="cpu=2", tres_per_node="gres/gpu:2")]
+        assert held(read(NODES, jobs)) == {"1": [("n1", 2), ("n2", 2)]}
+        assert held(read(NODES, [job(nodes="n1", tres_per_job="gres/gpu:6")])) == {"1": [("n1", 6)]}
+
+    def test_an_ending_job_whose_list_slurm_has_blanked_holds_what_it_asked_for(self) -> None:
+        ending: Fields = {"job_state": ["PENDING", "COMPLETING"], "gres_detail": [], "tres_alloc_str": "cpu=1"}
+        one = job(nodes="n1", node_count=wrapped(1), tres_per_node="gres/gpu:1", **ending)
+        snapshot = read(NODES, [one])
+        assert held(snapshot) == {"1": [("n1", 1)]}
+        assert not snapshot.jobs[0].instances[0].movable
+        two = job(nodes="n1", node_count=wrapped(2), tres_per_job="gres/gpu:4", **ending)
+        assert listed(read(NODES, [two]), "ending jobs whose GPUs per node are not told") == ("1",)
 
     def test_a_job_that_holds_gpus_nowhere(self) -> None:
         message = fault_of(NODES, [job(5, tres_alloc_str="gres/gpu=2")])
@@ -223,8 +239,8 @@ class TestNames:
             ({"array_job_id": 10, "array_task_id": 3}, "10_3"),
             ({"array_job_id": 0, "array_task_id": 4294967294}, "12"),
             ({"array_job_id": 10, "array_task_id": None, "array_task_string": "28-59%100"}, "10_[28-59%100]"),
-            ({"het_job_id": wrapped(11), "het_job_offset": wrapped(1)}, "11+1"),
-            ({"het_job_id": wrapped(12), "het_job_offset": wrapped(0)}, "12+0"),
+            ({"het_job_id": wrapped(11), "het_job_offset": wrapped(1)}, "11"),
+            ({"het_job_id": wrapped(12), "het_job_offset": wrapped(0)}, "12"),
         ],
     )
     def test_names(self, fields: Fields, name: str) -> None:

@@ -23,16 +23,19 @@ CLOSED = [
 ]  # fmt: skip
 
 
+IDLE = "gpu:a100:0(IDX:N/A)"
+
+
 class TestStates:
     """A node takes new work when every word of its state says so."""
 
     @pytest.mark.parametrize("state", OPEN)
     def test_open(self, state: str) -> None:
-        assert read([node(state=state)]).nodes[0].schedulable
+        assert read([node(state=state, gres_used=IDLE)]).nodes[0].schedulable
 
     @pytest.mark.parametrize("state", CLOSED)
     def test_closed(self, state: str) -> None:
-        assert not read([node(state=state)]).nodes[0].schedulable
+        assert not read([node(state=state, gres_used=IDLE)]).nodes[0].schedulable
 
     def test_a_list_of_words_and_a_word_with_flags_beside_it(self) -> None:
         """v0.0.39 and later print a list; v0.0.37 prints a word and its flags apart, in lower and upper case."""
@@ -92,19 +95,38 @@ class TestGpus:
     def test_drained_gpus_are_listed(self) -> None:
         assert listed(read([node(gres_drained="gpu:a100:1(IDX:3)")]), "drained") == ("n1: 1",)
 
-    def test_two_types_are_two_nodes(self) -> None:
-        """A job that asked for one type can never use the other, so that they are no room for it."""
+    def test_types_on_one_node_are_resources_of_all_nodes(self) -> None:
+        """A job that asked for one type can never use the other; one that did not can use both."""
         nodes = [node(gres="gpu:tesla:2(S:0),gpu:kepler:4(S:1)", state=["IDLE", "DRAIN"])]
         jobs = [
             job(1, **on("n1", "gpu:tesla:1(IDX:0)")),
             job(2, **on("n1", "gpu:tesla:1(IDX:1),gpu:kepler:2(IDX:2-3)")),
         ]
-        snapshot = read(nodes, jobs)
-        assert snapshot.nodes == (
-            SnapshotNode(name="n1/tesla", gpus=2, pool="tesla", schedulable=False),
-            SnapshotNode(name="n1/kepler", gpus=4, pool="kepler", schedulable=False),
-        )
-        assert held(snapshot) == {"1": [("n1/tesla", 1)], "2": [("n1/tesla", 1), ("n1/kepler", 2)]}
+        asking = [
+            waiting(3, tres_per_node="gres/gpu:tesla:2"),
+            waiting(4, tres_per_node="gres/gpu:3"),
+            waiting(5, tres_per_node="gres/gpu:a100:2"),
+            waiting(6, tres_per_node="gres/gpu:tesla:1,gres/gpu:kepler:2"),
+            waiting(7, tres_per_node="gres/gpu:tesla:1,gres/gpu:a100:2"),
+        ]
+        snapshot = read([*nodes, node("n2"), node("n3", gres="gpu:tesla:4")], [*jobs, *asking])
+        assert [(n.name, n.gpus, n.pool, dict(n.resources)) for n in snapshot.nodes] == [
+            ("n1", 6, "kepler+tesla", {"gpu:tesla": 2, "gpu:kepler": 4}),
+            ("n2", 8, "a100", {"gpu:tesla": 0, "gpu:kepler": 0}),
+            ("n3", 4, "tesla", {"gpu:tesla": 4, "gpu:kepler": 0}),
+        ]
+        assert held(snapshot) == {"1": [("n1", 1)], "2": [("n1", 3)]}
+        assert [dict(i.resources) for j in snapshot.jobs for i in j.instances] == [
+            {"gpu:tesla": 1},
+            {"gpu:tesla": 1, "gpu:kepler": 2},
+        ]
+        assert [(p.name, p.gpus_per_instance, p.pool, dict(p.resources)) for p in snapshot.pending] == [
+            ("3", 2, None, {"gpu:tesla": 2}),
+            ("4", 3, None, {}),
+            ("5", 2, "a100", {}),
+            ("6", 3, None, {"gpu:tesla": 1, "gpu:kepler": 2}),
+        ]
+        assert listed(snapshot, "several types of GPU at once") == ("7",)
 
     def test_two_types_and_a_job_that_does_not_say_which(self) -> None:
         nodes = [node(gres="gpu:tesla:2,gpu:kepler:4")]
@@ -184,7 +206,8 @@ class TestShares:
 
     def test_shares_of_one_type_leave_the_other_alone(self) -> None:
         gres, used = "gpu:a:2,gpu:b:2,shard:a:8", "gpu:a:0,gpu:b:0,shard:a:1(1/4,0/4)"
-        assert [n.gpus for n in read([node(gres=gres, gres_used=used)]).nodes] == [1, 2]
+        (found,) = read([node(gres=gres, gres_used=used)]).nodes
+        assert (found.gpus, dict(found.resources)) == (3, {"gpu:a": 1, "gpu:b": 2})
 
 
 class TestUnexplained:
@@ -224,9 +247,11 @@ class TestUnexplained:
     def test_two_types(self) -> None:
         gres = "gpu:a:2,gpu:b:4"
         nodes = [node(gres=gres, gres_used="gpu:a:1(IDX:0),gpu:b:3(IDX:2-4)")]
-        assert held(read(nodes)) == {"unexplained:n1": [("n1/a", 1), ("n1/b", 3)]}
+        (job,) = read(nodes).jobs
+        assert [(i.gpus, dict(i.resources)) for i in job.instances] == [(4, {"gpu:a": 1, "gpu:b": 3})]
         nodes = [node(gres=gres, tres_used="gres/gpu=4")]
-        assert held(read(nodes)) == {"unexplained:n1": [("n1/a", 2), ("n1/b", 2)]}
+        (job,) = read(nodes).jobs
+        assert [(i.gpus, dict(i.resources)) for i in job.instances] == [(4, {"gpu:a": 2, "gpu:b": 2})]
 
     def test_no_more_than_would_be_free_otherwise(self) -> None:
         jobs = [job(1, **on("n1", "gpu:a100:6(IDX:0-5)"))]
@@ -248,8 +273,12 @@ class TestPools:
         assert [n.pool for n in snapshot.nodes] == ["long+main", "short", "no partition"]
         assert [p.pool for p in snapshot.pending] == ["long+main"]
 
-    @pytest.mark.parametrize("partition", ["main", "main,short", "nowhere"])
-    def test_by_partition_a_job_that_fits_several_pools_or_none_is_listed(self, partition: str) -> None:
+    @pytest.mark.parametrize(
+        ("partition", "names"), [("main", ("partition main",)), ("main,short", ()), ("nowhere", None)]
+    )
+    def test_by_partition_a_job_that_fits_several_pools_is_bound_by_its_partition(
+        self, partition: str, names: tuple[str, ...] | None
+    ) -> None:
         nodes = [
             node("n1", partitions=["main"]),
             node("n2", partitions=["main", "long"]),
@@ -257,24 +286,32 @@ class TestPools:
         ]
         jobs = [waiting(4, tres_per_node="gres/gpu:2", partition=partition)]
         snapshot = read(nodes, jobs, SlurmOptions(pool="partition"))
-        assert snapshot.pending == ()
-        assert listed(snapshot, "partition is no pool, or several") == ("4",)
+        assert [(p.pool, p.within) for p in snapshot.pending] == ([] if names is None else [(None, names)])
+        assert names is not None or listed(snapshot, "a partition that has no node here") == ("4",)
 
 
 class TestNodesThatDoNotTell:
-    """A node in use may have any number of GPUs in use where it does not say; a job that is listed explains it."""
+    """A node in use may have any number of GPUs in use where it does not say; jobs that are listed explain it."""
 
-    TOLD = "do not say how many of their GPUs are"
-
-    def told(self, nodes: list[Fields], jobs: list[Fields]) -> list[tuple[str, ...]]:
-        return [entry.items for entry in read(nodes, jobs).skipped if self.TOLD in entry.reason and entry.kept]
+    TOLD = "does not say how many of its GPUs are"
 
     @pytest.mark.parametrize("state", ["ALLOCATED", "MIXED"])
     def test_in_use_by_nobody(self, state: str) -> None:
         nodes = [node("n1", state=[state]), node("n2", state=[state], tres="cpu=8", tres_used="cpu=8"), node("n3")]
-        assert self.told(nodes, []) == [("n1", "n2")]
-        assert self.told(nodes, [job(7, nodes="n[1-2]")]) == []
-        assert self.told(nodes, [job(7, nodes="n1"), waiting(8, nodes="n2")]) == [("n2",)]
+        message = fault_of(nodes)
+        assert f"nodes[0].state: node n1 is in use by jobs that are not listed, and {self.TOLD}" in message
+        assert read(nodes, [job(7, nodes="n[1-2]")]).used_gpus() == {"n1": 0, "n2": 0, "n3": 0}
+        assert f"node n2 is in use by jobs that are not listed, and {self.TOLD}" in fault_of(
+            nodes, [job(7, nodes="n1"), waiting(8, nodes="n2")]
+        )
+
+    def test_listed_jobs_explain_a_node_if_they_have_all_its_cpus_in_use(self) -> None:
+        nodes = [node("n1", state=["MIXED"], alloc_cpus=8, effective_cpus=64)]
+        whole = job(1, nodes="n1", tres_alloc_str="cpu=8,node=1")
+        assert read(nodes, [whole]).used_gpus() == {"n1": 0}
+        part = job(1, nodes="n1", tres_alloc_str="cpu=6,node=1")
+        assert self.TOLD in fault_of(nodes, [part])
+        assert read(nodes, [part, job(2, nodes="n1", cpus=2)]).used_gpus() == {"n1": 0}
 
     @pytest.mark.parametrize(
         "fields",
@@ -286,4 +323,4 @@ class TestNodesThatDoNotTell:
         ],
     )
     def test_nodes_that_tell_or_have_no_gpus(self, fields: Fields) -> None:
-        assert self.told([node("n1", state=["ALLOCATED"], **fields)], []) == []
+        read([node("n1", state=["ALLOCATED"], **fields)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from immutables import Map
 
 from oracle.snapshots.document import Document
 from oracle.snapshots.model import PendingJob, RunningInstance, RunningJob, Snapshot, SnapshotNode
@@ -40,11 +41,13 @@ JobId=30214 ArrayJobId=30185 ArrayTaskId=28 ArrayTaskThrottle=100 JobName=demo
    BatchHost=n1
    NumNodes=1 NumCPUs=256 NumTasks=1 CPUs/Task=1 ReqB:S:C:T=0:0:*:*
    ReqTRES=cpu=1,mem=7G,node=1,billing=1
-   AllocTRES=cpu=256,mem=1792G,node=1,billing=608,gres/gpu=6
+   AllocTRES=cpu=28,mem=192G,node=1,billing=608,gres/gpu=6
    Socks/Node=* NtasksPerN:B:S:C=1:0:*:* CoreSpec=*
    JOB_GRES=gpu:rtx8000:6
      Nodes=n1 CPU_IDs=0-255 Mem=1835008 GRES=gpu:rtx8000:6(IDX:0-3,6-7)
    MinCPUsNode=1 MinMemoryCPU=7G MinTmpDiskNode=0
+   Features=turing DelayBoot=00:00:00
+   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)
    Command=/home/user/launcher.sh
    TresPerNode=gres/gpu:0
    TresPerTask=cpu=1
@@ -64,13 +67,34 @@ JobId=77 JobName=sweep
    AllocTRES=(null)
    Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*
    MinCPUsNode=4 MinMemoryNode=60G MinTmpDiskNode=0
+   Features=(null) DelayBoot=00:00:00
+   OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)
    TresPerNode=gres/gpu:4
 
 """
 EXPECTED = Snapshot.build(
-    nodes=[SnapshotNode(name="n1", gpus=8, pool="rtx8000", schedulable=False)],
-    jobs=[RunningJob(name="30185_28", instances=(RunningInstance(node="n1", gpus=6),))],
-    pending=[PendingJob(name="77", instances=2, gpus_per_instance=4, pool=None)],
+    nodes=[
+        SnapshotNode(name="n1", gpus=8, pool="rtx8000", schedulable=False, resources=Map({"cpu": 80, "memory": 386619}))
+    ],
+    jobs=[
+        RunningJob(
+            name="30185_28",
+            instances=(RunningInstance(node="n1", gpus=6, resources=Map({"cpu": 28, "memory": 196608})),),
+            priority=1000000,
+        )
+    ],
+    pending=[
+        PendingJob(
+            name="77",
+            instances=2,
+            gpus_per_instance=4,
+            pool=None,
+            resources=Map({"cpu": 4, "memory": 60 << 10}),
+            distinct_nodes=True,
+            priority=9,
+            reason="Priority",
+        )
+    ],
 )
 
 
@@ -239,7 +263,8 @@ class TestFields:
 
     def test_gres_of_a_node_is_null(self) -> None:
         null = changed(NODE, ("Gres=gpu:rtx8000:8(S:0-1)", "Gres=(null)"))
-        assert read_text(null + JOB).nodes == (SnapshotNode(name="n1", gpus=8, pool="gpu", schedulable=False),)
+        (found,) = read_text(null + JOB).nodes
+        assert (found.name, found.gpus, found.pool, found.schedulable) == ("n1", 8, "gpu", False)
 
     @pytest.mark.parametrize(
         "change", [("Requeue=1", "Requeue=0"), ("BatchFlag=1", "BatchFlag=0"), ("=RUNNING", "=COMPLETING")]
@@ -258,6 +283,8 @@ class TestFields:
             ([("NumNodes=2-2", "NumNodes=3")], (3, 4)),
             ([("NumNodes=2-2", "NumNodes=2-4")], None),
             ([("TresPerNode=", "TresPerJob=")], (2, 2)),
+            ([("TresPerNode=", "TresPerJob="), ("NumNodes=2-2", "NumNodes=1")], None),
+            ([("TresPerNode=gres/gpu:4", "Gres=gpu:4")], (2, 4)),
             ([("TresPerNode=gres/gpu:4", "TresPerTask=gres/gpu:1"), ("NumTasks=2", "NumTasks=8")], (2, 4)),
             ([("TresPerNode=gres/gpu:4", "TresPerTask=gres/gpu:1"), ("NumTasks=2", "NumTasks=N/A")], None),
             ([("TresPerNode=gres/gpu:4", "Power=")], (2, 4)),
@@ -271,10 +298,31 @@ class TestFields:
     def test_tasks_of_an_array(self) -> None:
         array = changed(WAITING, ("JobId=77 ", "JobId=77 ArrayJobId=70 ArrayTaskId=8-11%4 ArrayTaskThrottle=4 "))
         assert [p.name for p in read_text(NODE + array).pending] == ["70_8", "70_9", "70_10", "70_11"]
+        fewer = changed(array, ("11%4 ArrayTaskThrottle=4", "11%2 ArrayTaskThrottle=2"))
+        assert [p.name for p in read_text(NODE + fewer).pending] == ["70_8", "70_9"]
 
     def test_parts_of_a_heterogeneous_job(self) -> None:
         part = changed(JOB, ("ArrayJobId=30185 ArrayTaskId=28 ArrayTaskThrottle=100", "HetJobId=30213 HetJobOffset=1"))
-        assert read_text(NODE + part).jobs[0].name == "30213+1"
+        (job,) = read_text(NODE + part).jobs
+        assert (job.name, job.components) == ("30213", ("30213+1",))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("ReqB:S:C:T=0:0:*:*", "ReqB:S:C:T=0:2:*:*", ["tasks or CPUs by sockets, cores or threads"]),
+        ("ReqB:S:C:T=0:0:*:*", "ReqB:S:C:T=0:0:*:1", ["tasks or CPUs by sockets, cores or threads"]),
+        ("NtasksPerN:B:S:C=1:0:*:*", "NtasksPerN:B:S:C=1:0:2:*", ["tasks or CPUs by sockets, cores or threads"]),
+        ("NtasksPerN:B:S:C=1:0:*:*", "NtasksPerN:B:S:C=8:0:*:*", []),
+        ("Socks/Node=*", "Socks/Node=1", ["tasks or CPUs by sockets, cores or threads"]),
+        ("   TresPerTask", "   GresEnforceBind=Yes\n   TresPerTask", ["GPUs bound to the sockets of the CPUs"]),
+        ("   TresPerTask", "   GresEnforceBind=Yes,\n   TresPerTask", ["GPUs bound to the sockets of the CPUs"]),
+        ("   TresPerTask", "   GresEnforceBind=No,\n   TresPerTask", []),
+    ],
+)
+def test_what_is_not_looked_at(old: str, new: str, words: list[str]) -> None:
+    snapshot = read_text(NODE + changed(JOB, (old, new)))
+    assert [(e.reason, e.items) for e in snapshot.not_looked_at] == [(word, ("30185_28",)) for word in words]
 
 
 def test_text_and_json_of_one_cluster_may_be_mixed() -> None:
