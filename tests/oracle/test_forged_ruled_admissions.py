@@ -84,7 +84,7 @@ def _falsehoods(data: Data, world: World) -> Iterator[tuple[str, str]]:
     if told.verdict == "unknown":
         return
     if told.most < most:
-        yield "more can start", "no more than"
+        yield "more can start", "no more than|cannot start"
     if told.status == "optimal" and starts and (told.starting, told.migrations) != (most, moves):
         yield "the best is another", "at least|no more than"
     if not starts:
