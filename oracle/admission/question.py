@@ -167,7 +167,7 @@ class AskedJob:
         """Return its parts as a snapshot knows what is looked for room for; `number` tells it from other jobs."""
         return tuple(
             Guest(
-                job=number if self.more_of is None else self.more_of,
+                job=self.more_of if self.more_of is not None and self.distinct_nodes else number,
                 instances=part.instances,
                 gpus=part.gpus_per_instance,
                 pool=self.pool,
