@@ -23,7 +23,10 @@ from oracle.snapshots.model import MAX_GPUS_PER_NODE
 from oracle.words import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oracle.optimum.node_classes import NodeClass
+    from oracle.snapshots.kinds import Rules
 
 __all__ = ["Certificate", "CertificateError", "Status", "check_packing", "check_problem"]
 
@@ -92,7 +95,7 @@ def check_problem(problem: PackingProblem) -> None:
         raise CertificateError("every node class needs its number of nodes, at least 1")
     if any(former >= latter for former, latter in pairwise(problem.classes)):
         raise CertificateError("the node classes are not sorted and distinct")
-    if any(gpus_of(demand) < 1 or count < 1 for demand, count in problem.demands):
+    if any(demand < 1 or gpus_of(demand) < 1 or count < 1 for demand, count in problem.demands):
         raise CertificateError("a demand is below 1 GPU, or has no instance")
     if any(former <= latter for (former, _), (latter, _) in pairwise(problem.demands)):
         raise CertificateError("the demands do not descend")
@@ -143,6 +146,20 @@ def _check_class(c: int, kind: NodeClass) -> None:
         raise CertificateError(f"class {c} has room for {kind.room} GPUs of {kind.capacity}, {kind.held} held")
     if not _descending(kind.own):
         raise CertificateError(f"the own instances of class {c} do not descend, or are below 1 GPU")
+    _check_rules(c, kind.rules)
+
+
+def _check_rules(c: int, rules: Rules) -> None:
+    of_jobs, of_needs = ([group for group, _ in pairs] for pairs in (rules.apart, rules.needs))
+    if not all(_ascending(groups) for groups in (rules.shut, of_jobs, of_needs)):
+        raise CertificateError(f"the groups of a rule of class {c} do not ascend, or are below 0")
+    amounts = [rules.spare, *(needs for _, needs in rules.needs)]
+    if any(len(needs) != len(rules.spare) or min(needs, default=0) < 0 for needs in amounts):
+        raise CertificateError(f"class {c} needs an amount, 0 or more, of each of {len(rules.spare)} further resources")
+
+
+def _ascending(groups: Sequence[int]) -> bool:
+    return min(groups, default=0) >= 0 and all(former < latter for former, latter in pairwise(groups))
 
 
 def _descending(pattern: tuple[int, ...]) -> bool:

@@ -14,23 +14,46 @@ from oracle.optimum.exact import solve_pool
 from oracle.optimum.load_bound import LoadBound
 from oracle.optimum.node_classes import NodeClass, PackedNodes, PackingProblem
 from oracle.optimum.weights import Branch, Free, Full, SolverProof, Weights
+from oracle.snapshots.kinds import Rules, kind_of
 from tests.oracle.small_pools import GAP, uniform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from oracle.optimum.certificate import Argument
+    from oracle.snapshots.kinds import Needs
 
 MIXED = PackingProblem.build(
     {NodeClass(8, 0, 8): 3, NodeClass(4, 1, 3): 2, NodeClass(8, 1, 0, (4, 2)): 1, NodeClass(2, 0, 2, (2, 1)): 1},
     {4: 3, 3: 2, 2: 3, 1: 2},
+)
+# Group 1 may not stand on the node of 4 GPUs, two of group 2 on no node, and group 3 takes what else there is.
+RULED = PackingProblem.build(
+    {
+        NodeClass(8, 0, 8, (), Rules((), ((2, 0),), (5, 2), ((1, (0, 1)), (3, (2, 1))))): 2,
+        NodeClass(8, 1, 7, (), Rules((3,), ((2, 0),), (), ())): 1,
+        NodeClass(4, 0, 4, (), Rules((1, 3), (), (), ())): 1,
+    },
+    {3: 1, 1: 1, kind_of(2, 1): 2, kind_of(1, 2): 2, kind_of(3, 3): 2},
 )
 PROBLEMS = {
     "load bound": uniform({1: 9, 4: 2}, 4),
     "dual weights": uniform({7: 2, 3: 3}, 5),
     "branch tree": uniform(GAP, 8),
     "mixed": MIXED,
+    "rules": RULED,
 }
+
+
+def ruled(
+    shut: tuple[int, ...] = (),
+    apart: tuple[tuple[int, int], ...] = (),
+    spare: Needs = (),
+    needs: tuple[tuple[int, Needs], ...] = (),
+) -> PackingProblem:
+    return PackingProblem.build({NodeClass(8, 0, 8, (), Rules(shut, apart, spare, needs)): 1}, {})
+
+
 BASE = solve_pool(PROBLEMS["dual weights"]).certificate
 TREE = solve_pool(PROBLEMS["branch tree"]).certificate
 BRANCH: dict[str, object] = {"argument": "branches", "counted": {"count": "full"}, "at_most": 1}
@@ -204,11 +227,21 @@ class TestReasons:
             (replace(MIXED, demands=MIXED.demands[::-1]), "do not descend"),
             (replace(MIXED, demands=((4, 0), *MIXED.demands[1:])), "no instance"),
             (replace(MIXED, demands=(*MIXED.demands, (0, 1))), "below 1 GPU"),
+            (replace(MIXED, demands=((kind_of(0, 1), 1), *MIXED.demands)), "below 1 GPU"),
+            (replace(MIXED, demands=(*MIXED.demands, (kind_of(4, -1), 1))), "below 1 GPU"),
             (replace(MIXED, demands=((3, 2), (2, 3), (1, 2))), "own instances are more"),
             (PackingProblem.build({NodeClass(8, 2, 7): 1}, {}), "has room for 7 GPUs of 8, 2 held"),
             (PackingProblem.build({NodeClass(1025, 0, 8): 1}, {}), "offers 1025 GPUs"),
             (PackingProblem.build({NodeClass(8, -1, 8): 1}, {}), "holds -1"),
             (PackingProblem.build({NodeClass(8, 0, 0, (1, 2)): 1}, {2: 1, 1: 1}), "own instances of class 0"),
+            (ruled(shut=(2, 1)), "groups of a rule of class 0 do not ascend"),
+            (ruled(shut=(-1,)), "groups of a rule of class 0 do not ascend, or are below 0"),
+            (ruled(apart=((1, 0), (1, 1))), "groups of a rule of class 0 do not ascend"),
+            (ruled(spare=(4,), needs=((1, (1,)), (1, (2,)))), "groups of a rule of class 0 do not ascend"),
+            (ruled(spare=(4,), needs=((1, ()),)), "class 0 needs an amount, 0 or more, of each of 1 further resources"),
+            (ruled(needs=((1, (1,)),)), "an amount, 0 or more, of each of 0 further resources"),
+            (ruled(spare=(4,), needs=((1, (-1,)),)), "an amount, 0 or more"),
+            (ruled(spare=(-4,), needs=((1, (1,)),)), "an amount, 0 or more"),
         ],
     )
     def test_problem(self, problem: PackingProblem, said: str) -> None:
