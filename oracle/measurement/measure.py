@@ -46,7 +46,8 @@ class Figures:
     used_gpus
         GPUs held by running instances, on over-committed nodes too: it can exceed `gpus`.
     free_gpus
-        GPUs that new instances can have: free ones on schedulable nodes that are not over-committed.
+        GPUs that new instances can have: free ones on schedulable nodes that are not over-committed, and have some
+        left of the CPUs, or another resource, that all instances take.
     instances
         Running instances by demand in GPUs, movable or not.
     partial_nodes
@@ -71,8 +72,7 @@ class Figures:
     unschedulable_nodes
         Nodes that take nothing new because they are cordoned.
     largest_free_block
-        Most free GPUs on one node that new instances can have; none of a node that has no CPU left, or nothing of
-        another resource that all instances take.
+        Most of them on one node.
     overcommitted
         Names of the nodes that hold more than they offer, sorted.
     wcc
@@ -243,7 +243,7 @@ def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum
     partial_nodes = sum(0 < node.used < node.capacity for node in contents)
     instances = Counter(gpus for node in contents for gpus in (*node.immovable, *map(gpus_of, node.movable)))
     need = _wcc_need(instances)
-    free = [node.capacity - node.used for node in contents if node.takes_instances]
+    free = [node.capacity - node.used for node in contents if node.takes_instances and not node.exhausted]
     avoidable = partial_nodes - inherent.partial_nodes
     return PoolMeasurement(
         pool=pool,
@@ -264,9 +264,7 @@ def figures_of(pool: str, contents: Sequence[NodeContent], inherent: PoolOptimum
         empty_nodes_after_status=inherent.empty_nodes_status,
         full_nodes=sum(node.used >= node.capacity > 0 for node in contents),
         unschedulable_nodes=sum(not node.schedulable for node in contents),
-        largest_free_block=max(
-            (node.capacity - node.used for node in contents if node.takes_instances and not node.exhausted), default=0
-        ),
+        largest_free_block=max(free, default=0),
         overcommitted=tuple(sorted(node.name for node in contents if node.overcommitted)),
         wcc=need <= instances[1],
         wcc_supply=instances[1],

@@ -297,7 +297,10 @@ class Snapshot:
         )
 
     def _exhausted(self, nodes: Sequence[SnapshotNode]) -> dict[str, str]:
-        """Return which nodes of a pool have none left of what everything takes, and of what."""
+        """Return which nodes of a pool have none left of what everything takes, and of what.
+
+        Of a pool that nothing runs in or waits for, what runs elsewhere tells.
+        """
         if not any(node.resources for node in nodes):
             return {}
         names = {node.name for node in nodes}
@@ -305,6 +308,7 @@ class Snapshot:
         asked = [one.resources for one in held]
         for job in self.pending:
             asked += [job.resources, *(part.resources for part in job.further_parts)]
+        asked = asked or [one.resources for job in self.jobs for one in job.instances]
         takes = [{name for name, n in one.items() if n} for one in asked]
         always = set[str].intersection(*takes) if takes else set[str]()
         taken: Counter[tuple[str, str]] = Counter()

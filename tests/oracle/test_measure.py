@@ -93,7 +93,20 @@ class TestOnePool:
             ],
             pending=[PendingJob(name="w", instances=1, gpus_per_instance=6, resources=Map(waiting))],
         )
-        assert measure(snapshot).largest_free_block == block
+        measured = measure(snapshot)
+        assert (measured.largest_free_block, measured.free_gpus) == (block, 10 if block == 6 else 4)
+
+    @pytest.mark.parametrize(("cpus", "free", "block"), [({"cpu": 0}, 4, 4), ({"cpu": 1}, 12, 8), ({}, 12, 8)])
+    def test_a_pool_where_nothing_runs_takes_what_runs_elsewhere(
+        self, cpus: dict[str, int], free: int, block: int
+    ) -> None:
+        """What holds the CPUs of a has no GPU, and is not in the snapshot."""
+        snapshot = Snapshot.build(
+            nodes=[SnapshotNode(name="a", gpus=8, pool="x", resources=Map(cpus)), SnapshotNode(name="b", gpus=8)],
+            jobs=[RunningJob(name="k", instances=(RunningInstance(node="b", gpus=4, resources=Map({"cpu": 60})),))],
+        )
+        measured = measure(snapshot)
+        assert (measured.free_gpus, measured.largest_free_block) == (free, block)
 
     def test_no_nodes(self) -> None:
         measured = measure(Snapshot.build(nodes=[]))

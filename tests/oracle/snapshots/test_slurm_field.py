@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oracle import admit, measure, plan
 from oracle.snapshots.slurm import read_slurm
 from tests.oracle.snapshots.slurm_inputs import fault, held, listed, skipped, text
 
@@ -118,6 +119,10 @@ def test_free_gpus_on_a_node_without_a_free_cpu() -> None:
     taken = {i.node: i.resources["cpu"] for j in snapshot.jobs for i in j.instances}
     assert (offered, taken) == ({"a": 64, "b": 64}, {"a": 64, "b": 60})
     assert snapshot.pending[0].resources["cpu"] == 4
+    measured = measure(snapshot)
+    assert (measured.free_gpus, measured.largest_free_block, measured.avoidable_partial_nodes) == (4, 4, 0)
+    assert admit(snapshot, job="3").verdict == "cannot"
+    assert plan(snapshot).moves == ()
 
 
 def test_jobs_of_a_reservation_stay_in_it() -> None:
