@@ -5,7 +5,9 @@ it, with one instance or with several. Panels that one job holds whole in one do
 shares NVLink has to stay together; any other panel in use is an instance of one panel, and moves with all that is on
 it. Φ* of the domains is the fewest partial ones that moving such instances can leave, the panels in use staying as
 many. A panel stays where it is if something on it is immovable, if it takes nothing new, or if it has another number of
-GPUs than most of its pool; an idle panel of that sort counts as absent.
+GPUs than most of its pool; an idle panel of that sort, or one without a free CPU, counts as absent. It stays, too, if
+what is on it may not go to each of the others: because of the nodes where an instance may stand, or for lack of CPUs or
+another resource.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from oracle.measurement.measure import Measurement, measure
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
 from oracle.optimum.solver import Deadline
+from oracle.snapshots.kinds import group_of
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ class DomainMeasurement:
     joint
         By pool, the fewest partial panels and then domains of any arrangement, panels opened and closed as one likes,
         but those that a job holds whole in one domain kept together; None where the pool's panels or domains are unlike
-        one another, something cannot move, a panel is over-committed, or time ran out.
+        one another, something cannot move or not go everywhere, a panel is over-committed, or time ran out.
     wcc
         By pool, whether the condition of its domains holds (`compass_core.hierarchy.tier_condition`); None where they
         are of several sizes.
@@ -138,13 +141,16 @@ def domain_snapshot(snapshot: Snapshot) -> Snapshot:
     usual = _usual_sizes(snapshot.nodes)
     panels = {node.name: node for node in snapshot.nodes if node.domain is not None and node.gpus}
     held = _held(snapshot, panels)
+    exhausted = {one.name for contents in snapshot.contents.values() for one in contents if one.exhausted}
     stays = {
         name
         for name, node in panels.items()
         if not node.schedulable
         or node.gpus != usual[node.pool]
         or not all(instance.movable for _, instance in held.get(name, ()))
+        or (name in exhausted and name not in held)
     }
+    stays |= _bound(snapshot, held, [node for name, node in panels.items() if name not in stays])
     sizes: Counter[tuple[str, str]] = Counter()
     for name, node in panels.items():
         sizes[node.pool, node.domain or ""] += name in held or name not in stays
@@ -197,6 +203,30 @@ def _held(snapshot: Snapshot, panels: Mapping[str, SnapshotNode]) -> dict[str, l
     return held
 
 
+def _bound(
+    snapshot: Snapshot, held: Mapping[str, list[tuple[str, RunningInstance]]], panels: Iterable[SnapshotNode]
+) -> set[str]:
+    """Return those of these panels that hold something that may not go to each of them of the same pool."""
+    pools: dict[str, list[SnapshotNode]] = {}
+    for panel in panels:
+        pools.setdefault(panel.pool, []).append(panel)
+    found: set[str] = set()
+    for those in pools.values():
+        everywhere = {one.name for one in snapshot.node_sets if all(panel.name in one.nodes for panel in those)}
+        least: dict[str, int] = {}
+        for panel in those:
+            for name, amount in panel.resources.items():
+                least[name] = min(amount, least.get(name, amount))
+        for panel in those:
+            instances = [instance for _, instance in held.get(panel.name, ())]
+            takes = sum((Counter(dict(instance.resources)) for instance in instances), Counter[str]())
+            if not all(everywhere.issuperset(instance.within) for instance in instances) or any(
+                takes[name] > amount for name, amount in least.items()
+            ):
+                found.add(panel.name)
+    return found
+
+
 def _whole_holder(panel: SnapshotNode, instances: Sequence[tuple[str, RunningInstance]]) -> str | None:
     """Return the job that has all GPUs of a panel; None if some are free or another's."""
     jobs = {job for job, _ in instances}
@@ -223,6 +253,9 @@ def joint_workload(snapshot: Snapshot, domains: Snapshot, pool: str) -> Hierarch
     used = snapshot.used_gpus()
     movable = all(x.movable for instances in held.values() for _, x in instances)
     if not alike or any(used[node.name] > node.gpus for node in nodes) or not movable:
+        return None
+    bound = any(group_of(kind) for content in snapshot.contents[pool] for kind in content.movable)
+    if bound or not snapshot.kinds_are_exact(pool):
         return None
     (gpus,) = sizes
     shared = [instances for name, instances in held.items() if _whole_holder(panels[name], instances) is None]

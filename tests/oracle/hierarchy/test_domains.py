@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from immutables import Map
 
 from oracle.cli.main import main
 from oracle.measurement.domains import domain_snapshot, measure_domains
-from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
+from oracle.snapshots.model import NodeSet, RunningInstance, RunningJob, Snapshot, SnapshotNode, UnknownPoolError
 from oracle.snapshots.native import write_native
 from tests.oracle.hierarchy.every_arrangement import bag, pairs, partial_and_used
 
@@ -137,6 +140,58 @@ def test_how_a_job_divides_the_panels_it_holds_whole_says_nothing(snapshot: Snap
     assert measure_domains(divided).to_dict() == measure_domains(snapshot).to_dict()
 
 
+@st.composite
+def constrained(draw: st.DrawFn) -> Snapshot:
+    """Return a snapshot of two domains whose panels do not all take everything."""
+    free = draw(snapshots().filter(lambda snapshot: len({node.domain for node in snapshot.nodes}) == 2))
+    names = [node.name for node in free.nodes]
+    sets = draw(st.lists(st.sets(st.sampled_from(names), min_size=len(names) - 1).map(frozenset), max_size=2))
+    within = st.sampled_from([(), *((f"s{n}",) for n in range(len(sets)))])
+    cpus = st.sampled_from([{}, {"cpu": 1}, {"cpu": 3}])
+    return Snapshot.build(
+        nodes=[replace(node, resources=Map({"cpu": draw(st.sampled_from([4, 9]))})) for node in free.nodes],
+        jobs=[
+            replace(
+                job, instances=tuple(replace(x, within=draw(within), resources=Map(draw(cpus))) for x in job.instances)
+            )
+            for job in free.jobs
+        ],
+        node_sets=[NodeSet(name=f"s{n}", kind="selector", nodes=nodes) for n, nodes in enumerate(sets)],
+    )
+
+
+@given(constrained())
+def test_every_small_snapshot_whose_panels_do_not_take_everything(snapshot: Snapshot) -> None:
+    """Panels change places one for one, all that is on them with them; what may not go everywhere stays."""
+    sets = {one.name: one.nodes for one in snapshot.node_sets}
+    names = [node.name for node in snapshot.nodes]
+    content = {name: [x for job in snapshot.jobs for x in job.instances if x.node == name] for name in names}
+    gang = {name: f"panel {name}" for name in names}
+    for job in snapshot.jobs:
+        for node in snapshot.nodes:
+            mine = sum(x.gpus for x in job.instances if x.node == node.name)
+            if mine == 8:
+                gang[node.name] = f"{job.name} in {node.domain}"
+
+    def may_go(panel: str, node: SnapshotNode) -> bool:
+        inside = all(node.name in sets[name] for x in content[panel] for name in x.within)
+        return inside and sum(x.resources.get("cpu", 0) for x in content[panel]) <= node.resources["cpu"]
+
+    stays = {gang[panel] for panel in names if not all(may_go(panel, node) for node in snapshot.nodes)}
+    free = [panel for panel in names if gang[panel] not in stays]
+    home = {node.name: node for node in snapshot.nodes}
+    best = 9
+    for targets in permutations(free):
+        at = {**dict(zip(names, names, strict=True)), **dict(zip(free, targets, strict=True))}
+        assert all(may_go(panel, home[at[panel]]) for panel in free)
+        if len({(gang[panel], home[at[panel]].domain) for panel in names}) == len(set(gang.values())):
+            used = Counter(home[at[panel]].domain for panel in names if content[panel])
+            best = min(best, sum(0 < n < len(names) // 2 for n in used.values()))
+    found = measure_domains(snapshot)
+    assert found.measurement.inherent_partial_nodes == best
+    assert not stays or found.joint["default"] is None
+
+
 class TestWhatMovesTogether:
     def test_panels_of_one_job_in_one_domain(self) -> None:
         """A job that holds two panels of each of two domains is two instances of two panels."""
@@ -186,6 +241,23 @@ class TestWhatStays:
         assert domain_snapshot(Snapshot.build(nodes=nodes)).nodes[0].gpus == 3
         found = domain_snapshot(Snapshot.build(nodes=nodes, jobs=[job("a", 7, "odd")]))
         assert (found.nodes[0].gpus, found.jobs[0].instances[0].movable) == (4, False)
+
+    def test_what_may_not_go_to_every_panel(self) -> None:
+        """Each of the two jobs is bound to one domain: no domain can be emptied."""
+        sets = [NodeSet(name=d, kind="partition", nodes=frozenset(n.name for n in panels(d))) for d in "AB"]
+        jobs = [RunningJob(name=d, instances=(RunningInstance(node=f"{d}0", gpus=4, within=(d,)),)) for d in "AB"]
+        found = measure_domains(Snapshot.build(nodes=panels("A", "B"), jobs=jobs, node_sets=sets))
+        assert (found.measurement.inherent_partial_nodes, found.measurement.inherent_lower_bound) == (2, 2)
+        assert found.joint == {"default": None}
+        free = measure_domains(Snapshot.build(nodes=panels("A", "B"), jobs=jobs[:1], node_sets=sets))
+        assert free.measurement.inherent_partial_nodes == 1
+
+    @pytest.mark.parametrize(("cpus", "size"), [(0, 2), (1, 3)])
+    def test_an_idle_panel_without_a_free_cpu_counts_for_nothing(self, cpus: int, size: int) -> None:
+        nodes = [replace(node, resources=Map({"cpu": cpus if node.name == "A2" else 8})) for node in panels("A")]
+        jobs = [RunningJob(name="a", instances=(RunningInstance(node="A0", gpus=4, resources=Map({"cpu": 1})),))]
+        found = domain_snapshot(Snapshot.build(nodes=nodes, jobs=jobs))
+        assert (found.nodes[0].gpus, found.jobs[0].instances[0].movable) == (size, True)
 
 
 class TestPoolsAndDomains:
