@@ -105,6 +105,7 @@ def _add_arguments(parser: Parser) -> None:
         dest="snapshots",
         metavar="SNAPSHOT",
         nargs="+",
+        action="extend",
         default=[],
         help="the snapshot it was made from; without it only what the file itself proves is checked",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -13,10 +14,9 @@ from oracle.admission.queues import admit_queue
 from oracle.snapshots.loader import load_snapshot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.oracle.cli.conftest import Sifopt
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "snapshots"
 CLUSTER: dict[str, object] = {
     "schema": "compass-abs/snapshot/1",
     "nodes": [{"name": f"n{i}", "gpus": 8, "pool": "a" if i < 4 else "b"} for i in range(7)],
@@ -303,3 +303,11 @@ def test_a_snapshot_without_its_option_is_told_which(sifopt: Sifopt) -> None:
         "jobs.json (sifopt verify --help says more)\n"
     )
     assert "unrecognized arguments: more --bad" in sifopt("verify", "plan.json", "more", "--bad").err
+
+
+def test_the_files_of_a_snapshot_may_be_named_one_by_one(sifopt: Sifopt, tmp_path: Path) -> None:
+    files = [EXAMPLES / "slurm_nodes.txt", EXAMPLES / "slurm_jobs.txt"]
+    stored = _stored(tmp_path, sifopt("measure", *files, "-o", "json").out)
+    together = sifopt("verify", stored, "--snapshot", *files)
+    assert (together.status, together.err) == (0, "")
+    assert sifopt("verify", stored, "--snapshot", files[0], "--snapshot", files[1]) == together
