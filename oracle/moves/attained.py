@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from oracle.moves.consolidation import Consolidation
@@ -160,17 +159,6 @@ class PoolOptima:
             empty = count_empty(self.placed[pool].problem, found)
             self.known[pool] = replace(optimum, certificate=certificate, empty_nodes=empty)
 
-    @cached_property
-    def _residents(self) -> Mapping[str, Counter[int]]:
-        """The kinds of the movable instances on each node."""
-        found: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        kinds = self._snapshot.kinds
-        for job in self._snapshot.jobs:
-            for i, instance in enumerate(job.instances):
-                if instance.movable:
-                    found[instance.node][kinds[job.name, i]] += 1
-        return found
-
     def _changes(self, pool: str, stage: Stage) -> Changes:
         """Return how nodes change, by kind."""
         change: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -181,7 +169,7 @@ class PoolOptima:
         counted: Counter[Change] = Counter()
         for node in self._snapshot.contents[pool]:
             if node.name in change:
-                after = self._residents[node.name].copy()
+                after = Counter(node.movable)
                 after.update(change[node.name])
                 counted[Change(NodeKind.of(node), pattern_of(after.elements()))] += 1
         return by_class(self.placed[pool].problem, counted)
