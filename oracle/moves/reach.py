@@ -38,10 +38,7 @@ class Standing(NamedTuple):
 
     def copies(self, kind: Kind) -> int:
         """Return how many instances of this kind may come to the node as it is."""
-        copies = self.rules.most(kind, self.free // gpus_of(kind))
-        while copies and not self.rules.allow((*self.holds, *[kind] * copies)):
-            copies -= 1
-        return copies
+        return self.rules.most_beside(self.holds, kind, self.free // gpus_of(kind))
 
     @property
     def is_partial(self) -> bool:

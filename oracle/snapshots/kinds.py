@@ -103,6 +103,15 @@ class Rules(NamedTuple):
                 copies = min(copies, have // take)
         return copies
 
+    def most_beside(self, holds: tuple[Kind, ...], kind: Kind, copies: int) -> int:
+        """Return how many instances of a kind may come beside these, `copies` being room for their GPUs."""
+        if self == FREE:
+            return copies
+        copies = self.most(kind, copies)
+        while copies and not self.allow((*holds, *[kind] * copies)):
+            copies -= 1
+        return copies
+
 
 FREE = Rules((), (), (), ())
 """No rules: whatever there is room for."""

@@ -111,10 +111,7 @@ def _nothing(_: NodeClass, __: int, ___: Pattern) -> int:
 
 def _copies(node: NodeClass, held: Pattern, kind: Kind) -> int:
     """Return how many instances of a kind have room beside what a node holds."""
-    copies = (node.room - total_gpus(held)) // gpus_of(kind)
-    while copies > 0 and node.rules != FREE and not node.rules.allow((*held, *[kind] * copies)):
-        copies -= 1
-    return max(0, copies)
+    return node.rules.most_beside(held, kind, max(0, node.room - total_gpus(held)) // gpus_of(kind))
 
 
 def _ways(node: NodeClass, kinds: Sequence[Kind], left: _Counts) -> Iterator[tuple[_Counts, int, Pattern]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from oracle.optimum.interruption import break_off_if_requested
 from oracle.optimum.model import NodeKind
 from oracle.optimum.node_classes import constrained_class
-from oracle.snapshots.kinds import FREE, gpus_of, total_gpus
+from oracle.snapshots.kinds import gpus_of, total_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,10 +45,7 @@ def free(node: NodeKind) -> int:
 
 def copies(node: NodeKind, kind: Kind) -> int:
     """Return how many instances of a kind can come to the node."""
-    most, rules = free(node) // gpus_of(kind), node.node_class.rules
-    while most and rules != FREE and not rules.allow((*node.holds, *[kind] * most)):
-        most -= 1
-    return most
+    return node.node_class.rules.most_beside(node.holds, kind, free(node) // gpus_of(kind))
 
 
 def fewest_moves(start: Nodes, measure: Callable[[Nodes], int], *, max_nodes: int = MAX_NODES) -> dict[int, int] | None:
