@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from oracle.admission.fitting import open_nodes
 from oracle.admission.places import Ledger, spread_one
+from oracle.moves.move import protect
 from oracle.moves.naming import Naming, by_kind
 from oracle.optimum.model import Model, Pool
 from oracle.optimum.node_classes import contents_after
@@ -49,22 +50,16 @@ def fit(area: Area, after: Snapshot, deadline: Deadline) -> Fit:
     if len(found) == size or not job.further_parts:
         return Fit(found, len(found))
     # Among unlike instances the rule of thumb may choose badly. Nothing else moves here, so nothing else has a kind.
-    seen = replace(_without_moves(after), guests=job.guests())
+    still = protect(after, [one.name for one in after.jobs])
+    seen = replace(still, guests=job.guests())
     waiting = job.in_pool(area.pool, seen.guest_kinds(area.pool))
-    still = contents_after(area.snapshot, seen)[area.pool]
-    model = Model([Pool(open_nodes(still), {}, waiting.wanted)])
+    held = contents_after(area.snapshot, seen)[area.pool]
+    model = Model([Pool(open_nodes(held), {}, waiting.wanted)])
     placed = tuple((column, -1) for kind in waiting.wanted for column, _ in model.placed(0, kind))
     answer = solve_integers(model.program(placed), deadline)
     most = size if answer.bound is None else min(size, -answer.bound)
     if answer.values:
-        better = spread_one(waiting, Naming(seen).name(by_kind(still), model.decode(answer.values)[0]).places)
+        better = spread_one(waiting, Naming(seen).name(by_kind(held), model.decode(answer.values)[0]).places)
         if len(better) > len(found) and Ledger(after, contents).put(job, better):
             return Fit(better, most)
     return Fit(found, most)
-
-
-def _without_moves(snapshot: Snapshot) -> Snapshot:
-    jobs = tuple(
-        replace(job, instances=tuple(replace(one, movable=False) for one in job.instances)) for job in snapshot.jobs
-    )
-    return replace(snapshot, jobs=jobs)
