@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oracle.cli.move_table import move_sentences, move_table
 from oracle.cli.sentences import bounded, lines, overlooked_notes, skipped_notes
 from oracle.cli.tables import Column, draw
-from oracle.planning.pool_part import part_of
+from oracle.moves.pool_part import part_of
 from oracle.snapshots.overlooked import overlooked
 from oracle.words import count
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from oracle.moves.pool_part import part_of
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import solve_pool
 from oracle.optimum.load_bound import LoadBound, load_bound
@@ -112,7 +113,7 @@ def _solved(placed: PlacedProblem, deadline: Deadline) -> Certificate:
 
 def relaxed(snapshot: Snapshot, pool: str) -> Iterator[Relaxed]:
     """Yield a pool without each sort of constraint of its own; not where that makes no other problem of it."""
-    snapshot = _only(snapshot, pool)
+    snapshot = part_of(snapshot, pool).snapshot
     as_it_is, exact = constrained_problem(snapshot.contents[pool]), snapshot.kinds_are_exact(pool)
     for constraint in _constraints_of(snapshot):
         freed = _without(snapshot, constraint)
@@ -124,14 +125,6 @@ def relaxed(snapshot: Snapshot, pool: str) -> Iterator[Relaxed]:
         # Kinds that leave something out may be the same with and without it.
         if found.placed.problem != as_it_is.problem or not (exact and found.exact):
             yield found
-
-
-def _only(snapshot: Snapshot, pool: str) -> Snapshot:
-    """Return the nodes of a pool, and of the jobs there what is on them."""
-    nodes = tuple(node for node in snapshot.nodes if node.pool == pool)
-    names = {node.name for node in nodes}
-    jobs = (replace(job, instances=tuple(one for one in job.instances if one.node in names)) for job in snapshot.jobs)
-    return replace(snapshot, nodes=nodes, jobs=tuple(job for job in jobs if job.instances))
 
 
 def _constraints_of(snapshot: Snapshot) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move, MoveMode, MoveOrder, with_names
 from oracle.moves.ordering import NoOrderError, live_sequence, live_start, order_interchangeably
+from oracle.moves.pool_part import part_of
 from oracle.moves.reach import partial_nodes, shortest_live
 from oracle.moves.replay import Occupancy, replay
 from oracle.moves.steps import in_steps
@@ -18,7 +19,6 @@ from oracle.optimum import interruption
 from oracle.optimum.certificate import Status
 from oracle.optimum.exact import InfeasibleError, UndecidedError
 from oracle.optimum.solver import Deadline
-from oracle.planning.pool_part import part_of
 from oracle.planning.result import Asked, Plan, PoolEvidence
 from oracle.planning.reuse import destinations
 from oracle.planning.whose import Choice, CountingBound, WhoseSearch

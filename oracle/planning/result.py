@@ -9,10 +9,10 @@ import msgspec
 
 from compass_core.errors import UnknownJobError
 from oracle.moves.move import MoveMode, protect
+from oracle.moves.pool_part import part_of
 from oracle.moves.stored import at_start, start_to_json
 from oracle.optimum.certificate import Status
 from oracle.planning.frontier import FRONTIER_MODE
-from oracle.planning.pool_part import part_of
 from oracle.snapshots.overlooked import overlooked, overlooked_json
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType
 
 from oracle.measurement.constraints import relaxed
 from oracle.measurement.measure import Figures, add_up, figures_of
+from oracle.moves.pool_part import part_of
 from oracle.optimum.certificate import Certificate, Status
 from oracle.optimum.exact import PoolOptimum
 from oracle.optimum.node_classes import constrained_problem, count_empty, ideal_problem
-from oracle.planning.pool_part import part_of
 from oracle.snapshots.model import UnknownPoolError
 from oracle.verification.certificates import ABOUT, check_about, check_inherent, read_certificate
 from oracle.verification.checks import BY_SOLVER, LEFT_OUT, NO_SNAPSHOT, Check, ResultError, compared, convert

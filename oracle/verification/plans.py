@@ -9,11 +9,11 @@ from msgspec import UNSET
 
 from compass_core.errors import CompassError
 from oracle.moves.move import MoveError, MoveMode
+from oracle.moves.pool_part import part_of
 from oracle.optimum.certificate import Status
 from oracle.optimum.node_classes import constrained_problem
 from oracle.optimum.proof import NEVER
 from oracle.optimum.weights import ArgumentError
-from oracle.planning.pool_part import part_of
 from oracle.planning.result import Plan
 from oracle.snapshots.model import RunningJob, Snapshot
 from oracle.verification.certificates import ABOUT, check_about, check_certificate, check_inherent
