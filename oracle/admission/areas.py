@@ -6,12 +6,9 @@ they may stand, and pools that it may use together are one.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-from immutables import Map
 
 from oracle.snapshots.node_sets import NodeSets
 
@@ -85,7 +82,7 @@ def pools_of(job: AskedJob, snapshot: Snapshot) -> list[list[str]]:
 
 def area_in(job: AskedJob, snapshot: Snapshot, pools: Sequence[str]) -> Area:
     """Return the area of these pools, of which there is at least one."""
-    snapshot, pool = as_held(snapshot), pools[0]
+    snapshot, pool = snapshot.as_held, pools[0]
     if len(pools) > 1:
         snapshot, pool = _as_one(snapshot, pools)
     # A job that asks for GPUs only is of the simplest kinds: nothing has to be made anew for it.
@@ -93,30 +90,6 @@ def area_in(job: AskedJob, snapshot: Snapshot, pools: Sequence[str]) -> Area:
         return Area(tuple(pools), snapshot, job.in_pool(pool))
     seen = replace(snapshot, guests=job.guests())
     return Area(tuple(pools), seen, job.in_pool(pool, seen.guest_kinds(pool)))
-
-
-def as_held(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot in which nodes have at least as much of everything as is held: so much is held for ever."""
-    if not any(node.resources for node in snapshot.nodes):
-        return snapshot
-    held = held_resources(snapshot)
-    nodes = tuple(
-        replace(node, resources=Map({name: max(have, held[node.name, name]) for name, have in node.resources.items()}))
-        if any(have < held[node.name, name] for name, have in node.resources.items())
-        else node
-        for node in snapshot.nodes
-    )
-    return snapshot if nodes == snapshot.nodes else replace(snapshot, nodes=nodes)
-
-
-def held_resources(snapshot: Snapshot) -> Counter[tuple[str, str]]:
-    """Return what is held of further resources, by node and resource."""
-    held: Counter[tuple[str, str]] = Counter()
-    for job in snapshot.jobs:
-        for instance in job.instances:
-            for name, amount in instance.resources.items():
-                held[instance.node, name] += amount
-    return held
 
 
 def nodes_within(snapshot: Snapshot, part: AskedPart) -> frozenset[str] | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from immutables import Map
 
-from oracle.admission.areas import held_resources
 from oracle.admission.fitting import free_gpus
 from oracle.snapshots.node_sets import NodeSets
 from oracle.words import count
@@ -201,7 +200,7 @@ def _scarce(area: Area) -> Iterator[Blocker]:
             wanted[name] = max(amount, wanted.get(name, 0))
     if not wanted:
         return
-    held = held_resources(area.snapshot)
+    held = area.snapshot.used_resources
     has = {node.name: node.resources for node in area.snapshot.nodes}
     for content in area.usable:
         for name, amount in wanted.items():

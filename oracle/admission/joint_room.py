@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from oracle.admission.areas import as_held, pools_of
+from oracle.admission.areas import pools_of
 from oracle.admission.fitting import open_nodes, running_on
 from oracle.admission.places import spread
 from oracle.moves.naming import Naming, by_kind
@@ -93,7 +93,7 @@ class _Column(NamedTuple):
 
 class _JointProgram:
     def __init__(self, snapshot: Snapshot, jobs: Sequence[AskedJob]) -> None:
-        snapshot = as_held(snapshot)
+        snapshot = snapshot.as_held
         guests = tuple(guest for j, job in enumerate(jobs) if job.is_constrained for guest in job.guests(j))
         self._snapshot = replace(snapshot, guests=guests) if guests else snapshot
         self._jobs = jobs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from oracle.admission.areas import held_resources, nodes_within
+from oracle.admission.areas import nodes_within
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -96,7 +96,7 @@ class Ledger:
 
     @cached_property
     def _spare(self) -> dict[str, dict[str, int]]:
-        held = held_resources(self.snapshot)
+        held = self.snapshot.used_resources
         spare: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for node in self.snapshot.nodes:
             spare[node.name] = {name: have - held[node.name, name] for name, have in node.resources.items()}

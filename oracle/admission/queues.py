@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.admission.answer import STARTS, Admission, QueueAdmission, Together, placements_on
-from oracle.admission.areas import as_held, pools_of
+from oracle.admission.areas import pools_of
 from oracle.admission.jobs import admission_of
 from oracle.admission.joint_room import JointRoom, make_joint_room
 from oracle.admission.places import Ledger
@@ -139,7 +139,7 @@ def _may_stand(
     before: Snapshot, after: Snapshot, jobs: Sequence[AskedJob], nodes: Mapping[int, Mapping[int, str]]
 ) -> bool:
     """Whether all these instances may stand where they are put: where kinds leave something out they may not."""
-    before, after = as_held(before), replace(as_held(before), jobs=after.jobs)
+    before, after = before.as_held, replace(before.as_held, jobs=after.jobs)
     contents = contents_after(before, after)
     ledger = Ledger(after, [node for of_pool in contents.values() for node in of_pool])
     return all(ledger.put(jobs[j], nodes[j]) for j in sorted(nodes))
@@ -148,7 +148,7 @@ def _may_stand(
 def _as_it_is(snapshot: Snapshot, jobs: Sequence[AskedJob]) -> dict[int, dict[int, str]]:
     """Return the nodes of jobs that can start without a move, by position in the queue, as long as there is room."""
     starting: dict[int, dict[int, str]] = {}
-    snapshot = as_held(snapshot)
+    snapshot = snapshot.as_held
     ledger = Ledger(snapshot, [node for of_pool in snapshot.contents.values() for node in of_pool])
     for j, job in enumerate(jobs):
         for pools in pools_of(job, snapshot):

@@ -233,10 +233,15 @@ class Snapshot:
 
         Linear in nodes and instances, but for sorting the instances of each node; with rules, in nodes times groups.
         """
+        return {pool: self._contents_of(nodes) for pool, nodes in self._nodes_of.items()}
+
+    @cached_property
+    def _nodes_of(self) -> Mapping[str, Sequence[SnapshotNode]]:
+        """The nodes of each pool: pools sorted, nodes in their order."""
         pools: dict[str, list[SnapshotNode]] = {pool: [] for pool in self.pools}
         for node in self.nodes:
             pools[node.pool].append(node)
-        return {pool: self._contents_of(nodes) for pool, nodes in pools.items()}
+        return pools
 
     @cached_property
     def priority_ranks(self) -> Mapping[str, int]:
@@ -260,14 +265,11 @@ class Snapshot:
 
     @cached_property
     def _books(self) -> Mapping[str, Ruled]:
-        pools: dict[str, list[SnapshotNode]] = {pool: [] for pool in self.pools}
-        for node in self.nodes:
-            pools[node.pool].append(node)
         return {
             pool: ruled(
                 nodes, self.jobs, self.node_sets, [guest for guest in self.guests if guest.pool in {None, pool}]
             )
-            for pool, nodes in pools.items()
+            for pool, nodes in self._nodes_of.items()
         }
 
     def _contents_of(self, nodes: Sequence[SnapshotNode]) -> tuple[NodeContent, ...]:
@@ -304,21 +306,17 @@ class Snapshot:
         if not any(node.resources for node in nodes):
             return {}
         names = {node.name for node in nodes}
-        held = [one for job in self.jobs for one in job.instances if one.node in names]
-        asked = [one.resources for one in held]
+        asked = [one.resources for job in self.jobs for one in job.instances if one.node in names]
         for job in self.pending:
             asked += [job.resources, *(part.resources for part in job.further_parts)]
         asked = asked or [one.resources for job in self.jobs for one in job.instances]
         takes = [{name for name, n in one.items() if n} for one in asked]
         always = set[str].intersection(*takes) if takes else set[str]()
-        taken: Counter[tuple[str, str]] = Counter()
-        for one in held:
-            taken.update({(one.node, name): one.resources[name] for name in always})
         return {
             node.name: name
             for node in nodes
             for name in sorted(always & set(node.resources))
-            if taken[node.name, name] >= node.resources[name]
+            if self.used_resources[node.name, name] >= node.resources[name]
         }
 
     def used_gpus(self) -> dict[str, int]:
@@ -328,6 +326,30 @@ class Snapshot:
             for instance in job.instances:
                 used[instance.node] += instance.gpus
         return used
+
+    @cached_property
+    def used_resources(self) -> Counter[tuple[str, str]]:
+        """What running instances hold of further resources, by node and resource. Made once; not to be changed."""
+        used: Counter[tuple[str, str]] = Counter()
+        for job in self.jobs:
+            for instance in job.instances:
+                for name, amount in instance.resources.items():
+                    used[instance.node, name] += amount
+        return used
+
+    @cached_property
+    def as_held(self) -> Snapshot:
+        """The snapshot in which nodes have at least as much of everything as is held: so much is held for ever."""
+        held = self.used_resources
+
+        def enough(node: SnapshotNode) -> SnapshotNode:
+            if all(have >= held[node.name, name] for name, have in node.resources.items()):
+                return node
+            resources = {name: max(have, held[node.name, name]) for name, have in node.resources.items()}
+            return replace(node, resources=Map(resources))
+
+        nodes = tuple(map(enough, self.nodes))
+        return self if nodes == self.nodes else replace(self, nodes=nodes)
 
     def partial_and_empty(self, pool: str | None = None) -> tuple[int, int]:
         """Return how many nodes are partial, and how many offer GPUs and have none in use: of one pool, or of all."""
