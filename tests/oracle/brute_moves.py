@@ -206,6 +206,10 @@ def with_rules(rng: random.Random, world: World) -> World:
     return World(tuple(nodes), tuple(instances), frozenset(jobs), (1, rng.randint(1, 2)) if budgets else ())
 
 
+def without_budgets(world: World) -> World:
+    return replace(world, instances=tuple(replace(one, budget=None) for one in world.instances), budgets=())
+
+
 def random_world(rng: random.Random, *, most_nodes: int = 4, most_instances: int = 6) -> World:
     """Half of them uniform and tight, where order matters; half with all that can be odd.
 
@@ -295,6 +299,14 @@ def play(snapshot: Snapshot, moves: Sequence[Move], stops: Sequence[Stop] = (), 
     assert not down
     assert all(stop.before_step >= 1 for stop in stops)
     return tuple(where.values())
+
+
+def places_after(world: World, moves: Sequence[Move], stops: Sequence[Stop] = (), limit: int | None = None) -> Places:
+    """Play a plan of a world the hard way and return where it leads."""
+    snapshot = world.snapshot()
+    keys = [(job.name, i) for job in snapshot.jobs for i in range(len(job.instances))]
+    where = dict(zip(keys, play(snapshot, moves, stops, limit), strict=True))
+    return tuple(where[world.key(i)] for i in range(len(world.instances)))
 
 
 def _assert_may_come(
@@ -442,6 +454,11 @@ def placements(world: World) -> Iterator[tuple[Places, int]]:
         crowds = [world.on(places, n) for n in range(len(world.nodes))]
         if all(world.can_hold(n, crowd) for n, crowd in enumerate(crowds) if world.takes[n]):
             yield places, moves
+
+
+def fewest_partial(world: World) -> tuple[int, int]:
+    """Return the fewest partial nodes of all placements, and the fewest moves to them."""
+    return min((world.partial(places), moves) for places, moves in placements(world))
 
 
 def fewest_moves(options: Iterable[tuple[Places, int]], fits: Callable[[Places], bool]) -> int | None:

@@ -19,7 +19,7 @@ from oracle.planning.planner import plan
 from oracle.snapshots import contents
 from oracle.snapshots.model import NodeSet, RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.verification import verify
-from tests.oracle.brute_moves import World, placements, play, random_world, with_rules
+from tests.oracle.brute_moves import World, fewest_partial, play, random_world, with_rules, without_budgets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,13 +30,7 @@ if TYPE_CHECKING:
 def ruled_worlds(seed: int, count: int) -> Iterator[World]:
     rng = random.Random(seed)
     for _ in range(count):
-        world = with_rules(rng, random_world(rng, most_nodes=5, most_instances=6))
-        yield replace(world, instances=tuple(replace(one, budget=None) for one in world.instances), budgets=())
-
-
-def fewest(world: World) -> tuple[int, int]:
-    """Return the fewest partial nodes, and the fewest moves to them."""
-    return min((world.partial(places), moves) for places, moves in placements(world))
+        yield without_budgets(with_rules(rng, random_world(rng, most_nodes=5, most_instances=6)))
 
 
 def searched(snapshot: Snapshot) -> dict[str, list[Stage]]:
@@ -145,7 +139,7 @@ class TestArrangements:
                 crowd = world.on(places, n)
                 assert world.can_hold(n, crowd) or {*crowd} <= {*world.on(world.start, n)}
             assert all(place in world.options(i) for i, place in enumerate(places))
-            left, least = sum(stage.partial_nodes for stage in found.values()), fewest(world)[0]
+            left, least = sum(stage.partial_nodes for stage in found.values()), fewest_partial(world)[0]
             assert least <= left == world.partial(places) <= world.partial(world.start)
             reached += left == least
         assert reached >= 145
@@ -168,7 +162,7 @@ class TestWhereKindsLeaveSomethingOut:
     def test_both_bounds_hold_and_measure_says_what_plan_does(self) -> None:
         settled = left_out = 0
         for world in ruled_worlds(2, 100):
-            snapshot, (least, moves) = world.snapshot(), fewest(world)
+            snapshot, (least, moves) = world.snapshot(), fewest_partial(world)
             measured, found = measure(snapshot), plan(snapshot)
             left_out += not all(map(snapshot.kinds_are_exact, snapshot.pools))
             assert measured.inherent_lower_bound <= least <= measured.inherent_partial_nodes

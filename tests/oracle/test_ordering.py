@@ -235,8 +235,7 @@ def random_goals(
         if rules and rng.random() < 0.5:
             world = brute_moves.with_rules(rng, world)
         if not budgets:
-            instances = tuple(replace(one, budget=None) for one in world.instances)
-            world = replace(world, instances=instances, budgets=())
+            world = brute_moves.without_budgets(world)
         goals = [(places, moves) for places, moves in brute_moves.placements(world) if 0 < moves <= most_moves]
         if goals:
             most = max(moves for _, moves in goals)

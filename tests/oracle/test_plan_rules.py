@@ -15,7 +15,16 @@ from oracle.optimum.certificate import Status
 from oracle.planning.planner import plan
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotNode
 from oracle.verification import verify
-from tests.oracle.brute_moves import World, live_frontier, placements, play, random_world, with_rules
+from tests.oracle.brute_moves import (
+    World,
+    fewest_partial,
+    live_frontier,
+    places_after,
+    play,
+    random_world,
+    with_rules,
+    without_budgets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,23 +38,12 @@ def ruled_worlds(seed: int, count: int, *, budgets: bool) -> list[World]:
     worlds = [with_rules(rng, random_world(rng, most_nodes=5, most_instances=6)) for _ in range(count)]
     if budgets:
         return worlds
-    return [
-        replace(world, instances=tuple(replace(one, budget=None) for one in world.instances), budgets=())
-        for world in worlds
-    ]
-
-
-def fewest(world: World) -> tuple[int, int]:
-    """Return the fewest partial nodes, and the fewest moves to them."""
-    return min((world.partial(places), moves) for places, moves in placements(world))
+    return [without_budgets(world) for world in worlds]
 
 
 def left(world: World, found: Plan) -> int:
     """Return the partial nodes after a plan, played with every rule asserted."""
-    snapshot = world.snapshot()
-    keys = [(job.name, i) for job in snapshot.jobs for i in range(len(job.instances))]
-    end = dict(zip(keys, play(snapshot, found.moves, found.stops), strict=True))
-    return world.partial(tuple(end[world.key(i)] for i in range(len(world.instances))))
+    return world.partial(places_after(world, found.moves, found.stops))
 
 
 def check_plans(seed: int, count: int) -> int:
@@ -59,8 +57,8 @@ def check_plans(seed: int, count: int) -> int:
             instances=tuple(replace(one, allowed=None) for one in world.instances),
             distinct=frozenset(),
         )
-        expected, live = fewest(world), min(live_frontier(world).items())
-        cost += fewest(free) != expected
+        expected, live = fewest_partial(world), min(live_frontier(world).items())
+        cost += fewest_partial(free) != expected
         for mode, best in ((MoveMode.CHECKPOINT, expected), (MoveMode.LIVE, live)):
             found = plan(snapshot, moves=mode)
             assert (found.partial_nodes_after, found.migrations, found.status) == (*best, Status.OPTIMAL), world
@@ -72,7 +70,7 @@ def check_budgets(seed: int, count: int) -> int:
     """Check that plans keep to budgets, and claim nothing that is not so; return how many are not known to be best."""
     unknown = 0
     for world in ruled_worlds(seed, count, budgets=True):
-        least, found = fewest(world), plan(world.snapshot())
+        least, found = fewest_partial(world), plan(world.snapshot())
         after = left(world, found)
         assert found.partial_nodes_lower_bound <= least[0] <= after == found.partial_nodes_after
         if after == least[0]:

@@ -20,7 +20,15 @@ from oracle.optimum.certificate import Status
 from oracle.optimum.solver import Deadline
 from oracle.verification import verify
 from tests.oracle.asking_worlds import Rooms, areas, asked, best_start, random_asked, with_pending
-from tests.oracle.brute_moves import World, distances, placements, play, random_world, with_rules
+from tests.oracle.brute_moves import (
+    World,
+    distances,
+    placements,
+    places_after,
+    random_world,
+    with_rules,
+    without_budgets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,24 +37,15 @@ if TYPE_CHECKING:
     from oracle.admission.blockers import Blocker
     from oracle.moves.move import MoveOrder
     from tests.oracle.asking_worlds import Job
-    from tests.oracle.brute_moves import Places
 
 
 def ruled_world(rng: random.Random) -> World:
-    world = with_rules(rng, random_world(rng, most_nodes=5, most_instances=5))
-    return replace(world, instances=tuple(replace(one, budget=None) for one in world.instances), budgets=())
-
-
-def places_after(world: World, order: MoveOrder) -> Places:
-    snapshot = world.snapshot()
-    keys = [(job.name, i) for job in snapshot.jobs for i in range(len(job.instances))]
-    end = dict(zip(keys, play(snapshot, order.moves, order.stops), strict=True))
-    return tuple(end[world.key(i)] for i in range(len(world.instances)))
+    return without_budgets(with_rules(rng, random_world(rng, most_nodes=5, most_instances=5)))
 
 
 def assert_carried_out(world: World, order: MoveOrder, placed: Iterable[tuple[Job, Sequence[Placement]]]) -> None:
     """Play the moves, and put each instance where it is said to go."""
-    rooms = Rooms(world, places_after(world, order))
+    rooms = Rooms(world, places_after(world, order.moves, order.stops))
     held: defaultdict[int, list[Job]] = defaultdict(list)
     for job, placements_ in placed:
         numbers = [one.instance for one in placements_]

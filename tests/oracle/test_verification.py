@@ -29,7 +29,7 @@ from oracle.planning.planner import plan
 from oracle.snapshots.loader import load_snapshot
 from oracle.snapshots.model import PendingJob
 from oracle.verification import ResultError, verify
-from tests.oracle.brute_moves import play, random_job, random_world
+from tests.oracle.brute_moves import places_after, random_job, random_world
 from tests.oracle.facts import Facts, pinned
 from tests.oracle.mutations import mutations
 
@@ -267,13 +267,10 @@ def played(world: World, moves: Sequence[Move], stops: Sequence[Stop], limit: in
 
     Steps in which nothing happens are left out, and a stop between two steps takes effect before the latter.
     """
-    snapshot = world.snapshot()
     steps = sorted({move.step for move in moves})
     renumbered = [replace(move, step=steps.index(move.step) + 1) for move in sorted(moves)]
     before = [replace(stop, before_step=sum(step < stop.before_step for step in steps) + 1) for stop in stops]
-    keys = [(job.name, i) for job in snapshot.jobs for i in range(len(job.instances))]
-    where = dict(zip(keys, play(snapshot, renumbered, before, limit), strict=True))
-    return tuple(where[world.key(i)] for i in range(len(world.instances)))
+    return places_after(world, renumbered, before, limit)
 
 
 def _empty(world: World, places: tuple[int, ...]) -> int:

@@ -184,7 +184,7 @@ def _judge_way(told: _Verdict, job: _Job, question: _Question, scene: Scene) -> 
     if told.migrations != len(told.moves):
         yield Falsehood("migrations", words)
     pinned = pin(scene.world, question.protected, question.max_priority)
-    places = played(scene, pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
+    places = played(pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
     if places is None or (question.live and told.stopped_first):
         yield Falsehood("moves", words)
         return
@@ -366,7 +366,7 @@ def _judge_together(told: _Together, queue: _Queue, question: _Question, scene: 
     if told.migrations != len(told.moves):
         yield Falsehood(f"{at}migrations", words)
     pinned = pin(scene.world, question.protected, question.max_priority)
-    places = played(scene, pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
+    places = played(pinned, told.moves, told.stopped_first, question.max_per_job_at_once)
     if places is None or (question.live and told.stopped_first):
         yield Falsehood(f"{at}moves", words)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from oracle.moves.move import Move, Stop
-from tests.oracle.brute_moves import play
+from tests.oracle.brute_moves import places_after
 from tests.oracle.forger.judge_certificates import judge_certificate, judge_migrations, judge_problem
 from tests.oracle.forger.judge_start import judge_start
 from tests.oracle.forger.truth import Falsehood, only, pin, truth
@@ -90,9 +90,7 @@ class _Plan(msgspec.Struct, kw_only=True):
     frontier: list[_Point] | None = None
 
 
-def played(
-    scene: Scene, pinned: World, moves: Sequence[ToldMove], stops: Sequence[ToldStop], at_once: int | None
-) -> Places | None:
+def played(pinned: World, moves: Sequence[ToldMove], stops: Sequence[ToldStop], at_once: int | None) -> Places | None:
     """Return where moves lead; None if they cannot be made.
 
     Steps in which nothing happens are left out, and a stop between two steps takes effect before the latter.
@@ -109,13 +107,10 @@ def played(
     ]
     if any(stop.before_step > len(steps) for stop in before):
         return None
-    snapshot = pinned.snapshot()
-    keys = [(job.name, i) for job in snapshot.jobs for i in range(len(job.instances))]
     try:
-        where = dict(zip(keys, play(snapshot, renumbered, before, at_once), strict=True))
+        return places_after(pinned, renumbered, before, at_once)
     except (AssertionError, KeyError):
         return None
-    return tuple(where[scene.world.key(i)] for i in range(len(scene.world.instances)))
 
 
 def judge_names(scene: Scene, protected: Sequence[str]) -> Iterator[Falsehood]:
@@ -140,7 +135,7 @@ def judge_plan(data: Data, scene: Scene) -> Iterator[Falsehood]:
     if told.interrupted:
         yield Falsehood("interrupted", "ended early")
     pinned = pin(scene.world, told.protected, told.max_priority)
-    places = played(scene, pinned, told.moves, told.stopped_first, told.max_per_job_at_once)
+    places = played(pinned, told.moves, told.stopped_first, told.max_per_job_at_once)
     if places is None or (told.mode == "live" and told.stopped_first) or not _stays(scene, told):
         yield Falsehood("moves", "moves can be made")
         return
