@@ -7,6 +7,7 @@ import os
 import signal
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -41,8 +42,9 @@ def run_locally(tasks: Sequence[Task], processes: int) -> Generator[tuple[Cell, 
         pending: dict[Future[Row], Cell] = {}
 
         def submit(number: int) -> None:
-            for task in islice(coming, number):
-                pending[pool.submit(run_cell, task)] = task.cell
+            with _held_back():  # this starts workers
+                for task in islice(coming, number):
+                    pending[pool.submit(run_cell, task)] = task.cell
 
         try:
             submit(_AHEAD * processes)
@@ -58,10 +60,24 @@ def run_locally(tasks: Sequence[Task], processes: int) -> Generator[tuple[Cell, 
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+@contextmanager
+def _held_back() -> Generator[None]:
+    """Hold SIGINT back, here and in the processes that are started meanwhile, until they are ready to leave quietly.
+
+    A worker that Ctrl-C finds while it imports what it needs would print where it was.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _live_and_die_with_parent() -> None:
     """End this worker without a word on Ctrl-C, and when the process that started it is gone, killed perhaps."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored in the background; so it stays for all
         signal.signal(signal.SIGINT, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # held back since the parent started it
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=_leave_after, args=(parent,), daemon=True).start()

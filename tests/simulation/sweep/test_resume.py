@@ -68,6 +68,20 @@ def test_after_an_interrupt(tmp_path: Path, processes: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.signals
+def test_an_interrupt_while_workers_start(tmp_path: Path) -> None:
+    """They end without a word, too, while they import what they need."""
+    trace, out = write_trace(tmp_path), tmp_path / "out"
+    with start(trace, out, "--processes", "2") as sweep:
+        until(lambda: len(workers_of(sweep.pid)) == 2)
+        os.killpg(sweep.pid, signal.SIGINT)
+        stdout, stderr = sweep.communicate()
+    assert (sweep.returncode, stdout) == (130, "")
+    assert stderr.startswith("compass-sim: interrupted: ")
+    assert stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.signals
 def test_in_the_background_an_interrupt_is_for_others(tmp_path: Path) -> None:
     """Where SIGINT is ignored, as for what a script starts with `&`, Ctrl-C ends neither the sweep nor its workers."""
     trace, out = write_trace(tmp_path), tmp_path / "out"
