@@ -60,6 +60,7 @@ def check_all(
         if waiting.pool is not None:
             _check_not_empty(f"pending[{p}].pool", waiting.pool, "pool")
         _check_part(f"pending[{p}]", waiting, sets)
+        _check_choice(f"pending[{p}].within_one_of", waiting, sets)
         for k, part in enumerate(waiting.further_parts):
             _check_part(f"pending[{p}].parts[{k}]", part, sets)
         _check_priority(f"pending[{p}].priority", waiting.priority)
@@ -171,6 +172,12 @@ def _check_part(path: str, part: PendingJob | PendingPart, sets: Collection[str]
         raise SnapshotError(f"{path}.gpus_per_instance", problem)
     check_known(f"{path}.within", part.within, sets, "node set")
     check_amounts(f"{path}.resources", part.resources, "resource", "units")
+
+
+def _check_choice(path: str, job: PendingJob, sets: Collection[str]) -> None:
+    check_known(path, job.within_one_of, sets, "node set")
+    if job.within_one_of and not job.together:
+        raise SnapshotError(path, "expected none of a job whose instances start one by one")
 
 
 def _check_priority(path: str, priority: int | None) -> None:

@@ -36,7 +36,8 @@ class NodeSet:
     name
         What messages call it, such as ``partition labx``; unique in the snapshot.
     kind
-        What sort of constraint it is, one word: ``partition``, ``reservation``, ``feature``, ``selector``, ``nodes``.
+        What sort of constraint it is, one word: ``partition``, ``reservation``, ``feature``, ``selector``, ``nodes``,
+        ``topology`` (a rack, a block, what hangs on one switch).
     nodes
         Names of the nodes.
     """
@@ -100,6 +101,8 @@ class PendingJob:
     ----------
     within, resources, distinct_nodes, priority
         As for what runs; `resources` are those of each instance.
+    within_one_of
+        The node sets in one of which all its instances have to be, whichever, such as racks; none if they need not.
     further_parts
         Instances unlike these that belong to the job.
     together
@@ -116,6 +119,7 @@ class PendingJob:
     resources: Map[str, int] = field(default_factory=Map[str, int])
     distinct_nodes: bool = False
     priority: int | None = None
+    within_one_of: tuple[str, ...] = ()
     further_parts: tuple[PendingPart, ...] = ()
     together: bool = True
     reason: str | None = None

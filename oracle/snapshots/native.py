@@ -248,6 +248,7 @@ def _pending(path: str, job: NativePending, constraints: _Constraints) -> Pendin
         resources=Map(job.resources),
         distinct_nodes=job.distinct_nodes,
         priority=job.priority,
+        within_one_of=job.within_one_of,
         further_parts=tuple(
             PendingPart(
                 instances=part.instances,
@@ -323,6 +324,7 @@ def _native_pending(job: PendingJob) -> NativePending:
         distinct_nodes=job.distinct_nodes,
         resources=_in_order(job.resources),
         priority=job.priority,
+        within_one_of=job.within_one_of,
         parts=tuple(
             NativePart(
                 gpus_per_instance=part.gpus_per_instance,

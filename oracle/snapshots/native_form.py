@@ -175,6 +175,13 @@ class NativePending(
     distinct_nodes: _Distinct = False
     resources: _Resources = {}
     priority: _Priority = None
+    within_one_of: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names of entries of `node_sets`, such as racks: all instances have to be in one of them, "
+            "whichever. Only where they start together."
+        ),
+    ] = ()
     parts: Annotated[
         tuple[NativePart, ...], Meta(description="Further instances of the job, unlike these; they start with it.")
     ] = ()

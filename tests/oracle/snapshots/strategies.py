@@ -123,13 +123,15 @@ def _pending(name: str) -> st.SearchStrategy[PendingJob]:
 @st.composite
 def _constrained_pending(draw: st.DrawFn, job: PendingJob, within: st.SearchStrategy[tuple[str, ...]]) -> PendingJob:
     part = st.builds(PendingPart, instances=COUNTS, gpus_per_instance=DEMANDS, within=within, resources=RESOURCES)
+    together = draw(st.booleans())
     return replace(
         job,
         within=draw(within),
+        within_one_of=draw(within) if together else (),
         resources=draw(RESOURCES),
         distinct_nodes=draw(st.booleans()),
         priority=draw(PRIORITIES),
         further_parts=tuple(draw(st.lists(part, max_size=2))),
-        together=draw(st.booleans()),
+        together=together,
         reason=draw(st.none() | NAMES),
     )
