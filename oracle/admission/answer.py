@@ -17,7 +17,7 @@ from oracle.snapshots.overlooked import overlooked_json
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from oracle.admission.blockers import Blocker
     from oracle.admission.question import AskedJob, Question, Waiting
@@ -29,6 +29,10 @@ QUEUE_SCHEMA = "compass-abs/admit-queue/3"
 
 # What proves that a job cannot start where too few GPUs are free.
 PROOF_BY_TOTAL = "total of free GPUs"
+
+
+# Racks may be many, and what is said of them is much the same.
+_AREAS_IN_FULL = 8
 
 
 class Verdict(StrEnum):
@@ -281,6 +285,12 @@ class QueueAdmission:
             **self.question.to_json(),
             "interrupted": self.interrupted,
         }
+
+
+def of_all_areas(texts: Sequence[str]) -> str:
+    """Return in one line what is said of several areas, of the first in full."""
+    more = len(texts) - _AREAS_IN_FULL
+    return "; ".join(texts[:_AREAS_IN_FULL]) + (f"; and likewise {more} more" if more > 0 else "")
 
 
 def reason_to_fit(fitting: int, waiting: Waiting, starting: int, most: int, moves: int) -> str:

@@ -25,6 +25,8 @@ class Area:
 
     Attributes
     ----------
+    job
+        The job; of one that has to be in one of several node sets, as it is in one of them.
     pools
         The pools of the cluster that it consists of.
     snapshot
@@ -33,13 +35,14 @@ class Area:
         The job, as it waits for the pool of that snapshot that is the area.
     """
 
+    job: AskedJob
     pools: tuple[str, ...]
     snapshot: Snapshot
     waiting: Waiting
 
     @property
     def pool(self) -> str:
-        """The name of the area: that of its pool, or those of its pools."""
+        """The name of the area: that of its pool, or those of its pools, and the node set that the job is in."""
         return self.waiting.pool
 
     @property
@@ -56,7 +59,19 @@ class Area:
 
 def areas_of(job: AskedJob, snapshot: Snapshot) -> tuple[Area, ...]:
     """Return where a job may start: each area by itself is enough."""
-    return tuple(area_in(job, snapshot, pools) for pools in pools_of(job, snapshot))
+    choices = choices_of(job, snapshot)
+    if job.within_one_of:
+        # A set that has no node for some of it is not worth a word, unless none has.
+        choices = [choice for choice in choices if _has_nodes(*choice, snapshot)] or choices
+    found: list[Area] = []
+    for one, pools in choices:
+        found.append(area_in(one, snapshot, pools, [area.pool for area in found]))
+    return tuple(found)
+
+
+def choices_of(job: AskedJob, snapshot: Snapshot) -> list[tuple[AskedJob, list[str]]]:
+    """Return the pools of the areas where a job may start, each with the job as it is in one of its node sets."""
+    return [(one, pools) for one in job.alternatives for pools in pools_of(one, snapshot)]
 
 
 def pools_of(job: AskedJob, snapshot: Snapshot) -> list[list[str]]:
@@ -80,16 +95,30 @@ def pools_of(job: AskedJob, snapshot: Snapshot) -> list[list[str]]:
     return [area for area in chosen if area]
 
 
-def area_in(job: AskedJob, snapshot: Snapshot, pools: Sequence[str]) -> Area:
-    """Return the area of these pools, of which there is at least one."""
+def area_in(job: AskedJob, snapshot: Snapshot, pools: Sequence[str], taken: Collection[str] = ()) -> Area:
+    """Return the area of these pools, of which there is at least one.
+
+    Parameters
+    ----------
+    job
+        The job, in one node set of those that it has to be in one of.
+    snapshot, pools
+        The cluster and its pools.
+    taken
+        Names that other areas have.
+    """
     snapshot, pool = snapshot.as_held, pools[0]
-    if len(pools) > 1:
-        snapshot, pool = _as_one(snapshot, pools)
+    if len(pools) > 1 or job.within_one_of:
+        pool = " and ".join(pools) + "".join(f" (all in {name})" for name in job.within_one_of)
+        while pool in snapshot.pools or pool in taken:
+            pool += "'"
+        snapshot = _as_one(snapshot, pools, pool)
+    waiting = job.in_pool(pool)
     # A job that asks for GPUs only is of the simplest kinds: nothing has to be made anew for it.
     if not job.is_constrained:
-        return Area(tuple(pools), snapshot, job.in_pool(pool))
-    seen = replace(snapshot, guests=job.guests())
-    return Area(tuple(pools), seen, job.in_pool(pool, seen.guest_kinds(pool)))
+        return Area(job, tuple(pools), snapshot, waiting)
+    seen = replace(snapshot, guests=waiting.guests())
+    return Area(job, tuple(pools), seen, waiting.in_pool(pool, seen.guest_kinds(pool)))
 
 
 def nodes_within(snapshot: Snapshot, part: AskedPart) -> frozenset[str] | None:
@@ -101,14 +130,30 @@ def nodes_within(snapshot: Snapshot, part: AskedPart) -> frozenset[str] | None:
     return first.intersection(*others)
 
 
+def is_in_one(job: AskedJob, snapshot: Snapshot, nodes: Collection[str]) -> bool:
+    """Whether all these nodes are in one of the node sets of which a job has to be in one, if it has to."""
+    sets = (one.nodes for one in snapshot.node_sets if one.name in job.within_one_of)
+    return not job.within_one_of or any(one.issuperset(nodes) for one in sets)
+
+
 def _pools_within(snapshot: Snapshot, part: AskedPart) -> Collection[str]:
     inside = nodes_within(snapshot, part)
     return snapshot.pools if inside is None else {node.pool for node in snapshot.nodes if node.name in inside}
 
 
-def _as_one(snapshot: Snapshot, pools: Sequence[str]) -> tuple[Snapshot, str]:
-    """Return the snapshot in which these pools are one, its name, and all that runs may stay in its own."""
-    sets, name = NodeSets(snapshot.node_sets), " and ".join(pools)
+def _has_nodes(job: AskedJob, pools: Collection[str], snapshot: Snapshot) -> bool:
+    """Whether each part of a job has a node in these pools on which it may be."""
+    names = {node.name for node in snapshot.nodes if node.pool in pools}
+    inside = (nodes_within(snapshot, part) for part in job.parts)
+    return all(one is None or not one.isdisjoint(names) for one in inside)
+
+
+def _as_one(snapshot: Snapshot, pools: Sequence[str], name: str) -> Snapshot:
+    """Return the snapshot in which these pools are one of this name, and all that runs may stay in its own."""
+    nodes = tuple(replace(node, pool=name) if node.pool in pools else node for node in snapshot.nodes)
+    if len(pools) == 1:
+        return replace(snapshot, nodes=nodes)
+    sets = NodeSets(snapshot.node_sets)
     pool_of = {node.name: node.pool for node in snapshot.nodes}
     own = {pool: _set_of(sets, pool, [node for node, of in pool_of.items() if of == pool]) for pool in pools}
     jobs = tuple(
@@ -121,8 +166,7 @@ def _as_one(snapshot: Snapshot, pools: Sequence[str]) -> tuple[Snapshot, str]:
         )
         for job in snapshot.jobs
     )
-    nodes = tuple(replace(node, pool=name) if node.pool in own else node for node in snapshot.nodes)
-    return replace(snapshot, nodes=nodes, jobs=jobs, node_sets=sets.all()), name
+    return replace(snapshot, nodes=nodes, jobs=jobs, node_sets=sets.all())
 
 
 def _set_of(sets: NodeSets, pool: str, nodes: Sequence[str]) -> str:

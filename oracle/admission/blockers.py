@@ -268,7 +268,9 @@ def _let_outside(snapshot: Snapshot, job: AskedJob, blockers: Sequence[Blocker])
         return tuple(wider.get(name, name) for name in within)
 
     parts = tuple(replace(part, within=renamed(part.within)) for part in job.further_parts)
-    return replace(snapshot, node_sets=sets.all()), replace(job, within=renamed(job.within), further_parts=parts)
+    within, one_of = renamed(job.within), renamed(job.within_one_of)
+    job = replace(job, within=within, further_parts=parts, within_one_of=one_of)
+    return replace(snapshot, node_sets=sets.all()), job
 
 
 def _wider(sets: NodeSets, one: NodeSet, more: Collection[str]) -> str:

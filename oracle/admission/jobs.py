@@ -18,6 +18,7 @@ from oracle.admission.answer import (
     Admission,
     RoomEvidence,
     Verdict,
+    of_all_areas,
     placements_on,
     reason_not_to_fit,
     reason_to_fit,
@@ -56,6 +57,9 @@ _NOTHING: Map[str, int] = Map()
 
 _ALL_TRIED = "all placements that such moves reach were tried"
 
+# Areas with the most free GPUs, of which it is asked what lifting a restriction would do: racks may be many.
+_AREAS_LIFTED = 4
+
 # Unlike instances of a job up to which all ways to put them on nodes are tried after live moves.
 _MAX_UNLIKE = 6
 
@@ -68,6 +72,7 @@ def admit(
     job: str | None = None,
     pool: str | None = None,
     within: Iterable[str] = (),
+    within_one_of: Iterable[str] = (),
     resources: Mapping[str, int] = _NOTHING,
     distinct_nodes: bool = False,
     moves: MoveMode | str = MoveMode.CHECKPOINT,
@@ -89,9 +94,9 @@ def admit(
         In their place the name of a job that waits in the snapshot: it is asked about with all its constraints.
     pool
         Its pool; None for any one pool, the best, or for that of the waiting job.
-    within, resources, distinct_nodes
-        The node sets of the snapshot that its instances may not leave, what each takes of further resources, and
-        whether no two may stand on one node.
+    within, within_one_of, resources, distinct_nodes
+        The node sets of the snapshot that its instances may not leave, those in one of which they all have to be, such
+        as racks, what each takes of further resources, and whether no two may stand on one node.
     moves
         Whether an instance may be stopped before its destination is free (`checkpoint`), or every move must go into
         free space (`live`).
@@ -121,7 +126,15 @@ def admit(
     question = Question.of(
         moves, protected, max_per_job_at_once, max_per_budget=max_per_budget, max_priority=max_priority
     )
-    own = AskedJob(instances or 0, gpus or 0, pool, tuple(within), dict(sorted(resources.items())), distinct_nodes)
+    own = AskedJob(
+        instances or 0,
+        gpus or 0,
+        pool,
+        tuple(within),
+        dict(sorted(resources.items())),
+        distinct_nodes,
+        within_one_of=tuple(within_one_of),
+    )
     if job is None:
         if instances is None or gpus is None:
             raise InvalidJobError("expected instances and gpus, or the name of a waiting job")
@@ -164,7 +177,10 @@ def admission_of(snapshot: Snapshot, job: AskedJob, question: Question, deadline
 
 
 def _answer(asked: Admission, snapshot: Snapshot, deadline: Deadline) -> Admission:
-    cases = [_Case(asked, snapshot, deadline, area) for area in areas_of(asked.job, snapshot)]
+    areas = areas_of(asked.job, snapshot)
+    by_room = sorted(areas, key=lambda area: -free_gpus(area.usable))
+    lifted = {area.pool for area in by_room[:_AREAS_LIFTED]}
+    cases = [_Case(asked, snapshot, deadline, area, lifts=area.pool in lifted) for area in areas]
     # No area is searched while another has room as it is.
     ready = next((case.fits_now() for case in cases if case.is_ready), None)
     if ready is not None:
@@ -186,8 +202,8 @@ def _best(answers: Sequence[Admission]) -> Admission:
     told = unknown or answers
     return replace(
         told[0],
-        reason="; ".join(answer.reason for answer in told),
-        proof="; ".join(answer.proof for answer in told if answer.proof),
+        reason=of_all_areas([answer.reason for answer in told]),
+        proof=of_all_areas([answer.proof for answer in told if answer.proof]),
         lower_bound=min(answer.lower_bound for answer in told),
         blockers=tuple(blocker for answer in answers for blocker in answer.blockers),
         evidence=evidence,
@@ -195,10 +211,11 @@ def _best(answers: Sequence[Admission]) -> Admission:
 
 
 class _Case:
-    """One job and one area."""
+    """One job and one area; with `lifts` it is asked, if need be, which restriction keeps the job out."""
 
-    def __init__(self, asked: Admission, snapshot: Snapshot, deadline: Deadline, area: Area) -> None:
+    def __init__(self, asked: Admission, snapshot: Snapshot, deadline: Deadline, area: Area, *, lifts: bool) -> None:
         self._asked = asked
+        self._lifts = lifts
         self._question = asked.question
         self._snapshot = snapshot
         self._deadline = deadline
@@ -338,7 +355,7 @@ class _Case:
         return self._cannot(reason_not_to_fit(waiting, free, room.most), proof, deadline=self._deadline)
 
     def _cannot(self, reason: str, proof: str, *, deadline: Deadline | None) -> Admission:
-        blockers = find_blockers(self._snapshot, self._asked.job, self._area, self._now.count, deadline)
+        blockers = find_blockers(self._snapshot, self._area, self._now.count, deadline if self._lifts else None)
         return replace(self._asked, verdict=Verdict.CANNOT, reason=reason, proof=proof, blockers=blockers, most=0)
 
     def _unknown(self, reason: str, room: Room) -> Admission:

@@ -94,10 +94,12 @@ class _Column(NamedTuple):
 class _JointProgram:
     def __init__(self, snapshot: Snapshot, jobs: Sequence[AskedJob]) -> None:
         snapshot = snapshot.as_held
-        guests = tuple(guest for j, job in enumerate(jobs) if job.is_constrained for guest in job.guests(j))
+        # A job that has to be in one of several node sets stands here once for each; `_owners` are the jobs of these.
+        self._jobs = [one for job in jobs for one in job.alternatives]
+        self._owners = [j for j, job in enumerate(jobs) for _ in job.alternatives]
+        guests = tuple(guest for j, job in enumerate(self._jobs) if job.is_constrained for guest in job.guests(j))
         self._snapshot = replace(snapshot, guests=guests) if guests else snapshot
-        self._jobs = jobs
-        self._areas = [pools_of(job, snapshot) for job in jobs]
+        self._areas = [pools_of(job, snapshot) for job in self._jobs]
         self._pools = list(self._snapshot.contents)
         # Jobs of which something may be in a pool, by the pool's position and theirs, with their kinds there.
         self._waiting = [self._waiting_for(pool) for pool in self._pools]
@@ -171,12 +173,12 @@ class _JointProgram:
             for j, by_part in zip(chosen, placed, strict=True):
                 firsts = self._jobs[j].firsts
                 for k, names in by_part.items():
-                    nodes[j].update(enumerate(names, start=firsts[k] + started[j][k]))
+                    nodes[self._owners[j]].update(enumerate(names, start=firsts[k] + started[j][k]))
                     started[j][k] += len(names)
         return dict(nodes), tuple(moves)
 
     def _choices(self) -> list[Row]:
-        """Return that a job starts in one pool at most, or each of its instances does."""
+        """Return that a job starts in one pool and one node set at most, or each of its instances in one pool."""
         terms: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         most: dict[tuple[int, int], int] = {}
         for column, one in self._columns.items():
@@ -193,7 +195,12 @@ class _JointProgram:
                 terms[one.job, k].append((column, 1))
                 most.setdefault((one.job, k), job.parts[k].instances)
         whole = {one.job for one in self._columns.values() if one.pool is None}
-        return [Row(0 if j in whole else None, most[j, k], tuple(of_part)) for (j, k), of_part in terms.items()]
+        rows = [Row(0 if j in whole else None, most[j, k], tuple(of_part)) for (j, k), of_part in terms.items()]
+        starts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for column, one in self._columns.items():
+            if one.starts and self._jobs[one.job].within_one_of:
+                starts[self._owners[one.job]].append((column, 1))
+        return [*rows, *(Row(None, 1, tuple(of_job)) for of_job in starts.values())]
 
     def _counts(self) -> list[Row]:
         """Return that a pool has exactly the instances placed that start there."""

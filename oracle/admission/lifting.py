@@ -32,25 +32,23 @@ if TYPE_CHECKING:
 MAX_LIFTED = 20
 
 
-def find_blockers(
-    snapshot: Snapshot, job: AskedJob, area: Area, fitting: int, deadline: Deadline | None
-) -> tuple[Blocker, ...]:
+def find_blockers(snapshot: Snapshot, area: Area, fitting: int, deadline: Deadline | None) -> tuple[Blocker, ...]:
     """Return what keeps a job out of an area in which it cannot start, plain shortages first.
 
     Parameters
     ----------
-    snapshot, job, area
-        The cluster, the job, and the area.
+    snapshot, area
+        The cluster, and the area.
     fitting
         Instances that have room as it is.
     deadline
         When to stop trying what lifting a cordon or another restriction would do; None not to try that at all.
     """
-    lifted = () if deadline is None else _lifted(snapshot, job, area, fitting, deadline)
+    lifted = () if deadline is None else _lifted(snapshot, area, fitting, deadline)
     return (*shortages(area), *lifted, *overcommitted(area))
 
 
-def _lifted(snapshot: Snapshot, job: AskedJob, area: Area, fitting: int, deadline: Deadline) -> Iterator[Blocker]:
+def _lifted(snapshot: Snapshot, area: Area, fitting: int, deadline: Deadline) -> Iterator[Blocker]:
     """Yield the restrictions without which the job could start: single ones, else all of one kind, else all."""
     kinds = restrictions(area, fitting)
     if free_gpus(area.contents) < area.waiting.least_gpus:
@@ -61,14 +59,14 @@ def _lifted(snapshot: Snapshot, job: AskedJob, area: Area, fitting: int, deadlin
         lift
         for lifts in kinds
         for lift in lifts
-        if lift in chosen and can_start(*without(snapshot, job, [lift]), area.pools, deadline)
+        if lift in chosen and can_start(*without(snapshot, area.job, [lift]), area.pools, deadline)
     ]
     if single:
         yield from single
         return
     every = [lift for lifts in kinds for lift in lifts]
     for several in (*kinds, every):
-        if len(several) > 1 and can_start(*without(snapshot, job, several), area.pools, deadline):
+        if len(several) > 1 and can_start(*without(snapshot, area.job, several), area.pools, deadline):
             yield from (replace(lift, alone=False) for lift in several[:MAX_LIFTED])
             return
 

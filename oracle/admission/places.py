@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from oracle.admission.areas import nodes_within
+from oracle.admission.areas import is_in_one, nodes_within
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -70,6 +70,8 @@ class Ledger:
 
     def put(self, job: AskedJob, nodes: Mapping[int, str]) -> bool:
         """Put instances of a job, by number, on nodes; return whether each may stand there beside all the others."""
+        if not is_in_one(job, self.snapshot, nodes.values()):
+            return False
         shared = self._shared_with(job)
         for first, part in _numbered(job):
             inside = nodes_within(self.snapshot, part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,8 @@ class AskedJob:
         Whether all its instances start at one time; otherwise each starts as soon as it can, in any pool.
     more_of
         The running job whose further instances these are, if they may not stand on its nodes; None of others.
+    within_one_of
+        The node sets in one of which all its instances have to be, whichever; none if they need not.
     """
 
     instances: int
@@ -69,6 +71,7 @@ class AskedJob:
     further_parts: tuple[AskedPart, ...] = ()
     together: bool = True
     more_of: str | None = None
+    within_one_of: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, job: PendingJob, snapshot: Snapshot) -> AskedJob:
@@ -87,6 +90,7 @@ class AskedJob:
             ),
             job.together,
             job.name if spread else None,
+            job.within_one_of,
         )
 
     @property
@@ -94,6 +98,18 @@ class AskedJob:
         """Its instances by what they ask for."""
         first = AskedPart(self.instances, self.gpus_per_instance, self.within, self.resources)
         return (first, *self.further_parts)
+
+    @property
+    def alternatives(self) -> tuple[AskedJob, ...]:
+        """The job as it is in each of the node sets of which it has to be in one; itself if it need not."""
+        return tuple(self._inside(name) for name in self.within_one_of) or (self,)
+
+    def _inside(self, name: str) -> AskedJob:
+        def more(within: tuple[str, ...]) -> tuple[str, ...]:
+            return within if name in within else (*within, name)
+
+        parts = tuple(replace(part, within=more(part.within)) for part in self.further_parts)
+        return replace(self, within=more(self.within), further_parts=parts, within_one_of=(name,))
 
     @property
     def firsts(self) -> tuple[int, ...]:
@@ -128,7 +144,9 @@ class AskedJob:
     @property
     def is_constrained(self) -> bool:
         """Whether it asks for more than GPUs in a pool."""
-        return self.distinct_nodes or any(part.within or part.resources for part in self.parts)
+        return (
+            self.distinct_nodes or bool(self.within_one_of) or any(part.within or part.resources for part in self.parts)
+        )
 
     def check(self) -> None:
         """Check that there can be such a job.
@@ -136,7 +154,8 @@ class AskedJob:
         Raises
         ------
         InvalidJobError
-            It asks for less than one instance or one GPU, or an instance for more GPUs than one can ask for.
+            It asks for less than one instance or one GPU, an instance for more GPUs than one can ask for, or instances
+            that start one by one have to be in one of several node sets.
         """
         for part in self.parts:
             if part.instances < 1 or not 1 <= part.gpus_per_instance <= MAX_DEMAND:
@@ -146,6 +165,8 @@ class AskedJob:
                 )
             if min(part.resources.values(), default=0) < 0:
                 raise InvalidJobError("an instance takes 0 or more of a resource")
+        if self.within_one_of and not self.together:
+            raise InvalidJobError("only instances that start together have to be in one of several node sets")
 
     def check_known(self, snapshot: Snapshot) -> None:
         """Check that the snapshot has what the job names.
@@ -156,7 +177,8 @@ class AskedJob:
             A node set or a running job is not there.
         """
         known = {one.name for one in snapshot.node_sets}
-        missing = next((name for part in self.parts for name in part.within if name not in known), None)
+        named = (*self.within_one_of, *(name for part in self.parts for name in part.within))
+        missing = next((name for name in named if name not in known), None)
         if missing is not None:
             names = ", ".join(map(repr, sorted(known))) or "none"
             raise InvalidJobError(f"no node set is named {missing!r}; node sets: {names}")
@@ -190,6 +212,7 @@ class AskedJob:
             self.further_parts,
             self.together,
             self.more_of,
+            self.within_one_of,
             () if not kinds else tuple(kinds[guest] for guest in self.guests(number)),
         )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oracle.admission.answer import STARTS, Admission, QueueAdmission, Together, placements_on
-from oracle.admission.areas import pools_of
+from oracle.admission.areas import choices_of
 from oracle.admission.jobs import admission_of
 from oracle.admission.joint_room import JointRoom, make_joint_room
 from oracle.admission.places import Ledger
@@ -151,10 +151,10 @@ def _as_it_is(snapshot: Snapshot, jobs: Sequence[AskedJob]) -> dict[int, dict[in
     snapshot = snapshot.as_held
     ledger = Ledger(snapshot, [node for of_pool in snapshot.contents.values() for node in of_pool])
     for j, job in enumerate(jobs):
-        for pools in pools_of(job, snapshot):
-            nodes = ledger.put_most(job, pools)
-            if nodes and (len(nodes) == job.size or not job.together):
+        for one, pools in choices_of(job, snapshot):
+            nodes = ledger.put_most(one, pools)
+            if nodes and (len(nodes) == one.size or not one.together):
                 starting[j] = nodes
                 break
-            ledger.remove(job, nodes)
+            ledger.remove(one, nodes)
     return starting

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from oracle.snapshots.model import Snapshot
 
 
+# A job that may be in many racks has as many times the same in its way.
+_MAX_BLOCKERS = 24
+
+
 def job_report(found: Admission, job: str, snapshot: Snapshot, *, verbose: bool) -> str:
     """Return the table of moves and the sentences about them."""
     live = found.question.mode.value == "live"
     places = [f"{placement.instance} on {placement.node}" for placement in found.placements]
     sentences = [
-        *_verdict(found, job),
+        *_verdict(found, job, verbose=verbose),
         *move_sentences(found.moves, found.stops, live=live, verbose=verbose),
         *([f"Then its instances go to: {listed(places, verbose=verbose)}."] if places else []),
         *_proof(found),
@@ -58,7 +62,7 @@ def queue_report(found: QueueAdmission, snapshot: Snapshot, *, verbose: bool) ->
     return f"{draw(_columns(jobs, alone, together))}\n{first}\n{move_table(moves, stops)}{lines(sentences)}"
 
 
-def _verdict(found: Admission, job: str) -> Iterator[str]:
+def _verdict(found: Admission, job: str, *, verbose: bool) -> Iterator[str]:
     """Yield whether the job can start, and what stands in its way."""
     starting = len(found.placements)
     if starting and starting < found.job.size:
@@ -74,7 +78,10 @@ def _verdict(found: Admission, job: str) -> Iterator[str]:
             yield f"Not settled whether {job} can start: {found.reason}."
     if found.blockers:
         yield "What stands in its way:"
-        yield from (f"  {blocker}" for blocker in found.blockers)
+        told = [f"  {blocker}" for blocker in found.blockers]
+        yield from told if verbose else told[:_MAX_BLOCKERS]
+        if len(told) > _MAX_BLOCKERS and not verbose:
+            yield f"  and {len(told) - _MAX_BLOCKERS} more (-v lists them)"
 
 
 def _proof(found: Admission) -> Iterator[str]:
@@ -120,12 +127,12 @@ def _taken(job: AskedJob, starting: int) -> str:
 
 def _first(found: QueueAdmission, *, verbose: bool) -> Iterator[str]:
     for name, admission in found.passed_over:
-        yield from _verdict(admission, name)
+        yield from _verdict(admission, name, verbose=verbose)
     if found.first is None:
         yield "No job is known to be able to start."
         return
     name, admission = found.first
-    yield f"First in queue order: {next(_verdict(admission, name))}"
+    yield f"First in queue order: {next(_verdict(admission, name, verbose=verbose))}"
     yield from _proof(admission)
     if admission.moves:
         moves = [f"{move.called} from {move.source} to {move.destination}" for move in admission.moves]

@@ -37,6 +37,7 @@ class AdmitOptions(MoveOptions):
     job: tuple[int, int] | None
     waiting: str | None
     within: list[str] | None
+    within_one_of: list[str] | None
     distinct_nodes: bool
 
 
@@ -61,6 +62,7 @@ def _job(snapshot: Snapshot, options: AdmitOptions) -> Outcome:
             job=options.waiting,
             pool=options.pool,
             within=options.within or (),
+            within_one_of=options.within_one_of or (),
             distinct_nodes=options.distinct_nodes,
             moves=options.moves,
             time_limit=options.time_limit,
@@ -175,6 +177,13 @@ def _add_arguments(parser: Parser) -> None:
         help="with --job: the instances may not leave this node set of the snapshot, such as a partition; may be given "
         "several times",
     )
+    parser.add_argument(
+        "--within-one-of",
+        metavar="SET",
+        action="append",
+        help="with --job: all instances have to be in one of the node sets named so, whichever, such as racks; given "
+        "once for each",
+    )
     parser.add_argument("--distinct-nodes", action="store_true", help="with --job: no two instances may be on one node")
     parser.add_argument(
         "--pool",
@@ -188,8 +197,14 @@ def _run(parser: Parser, arguments: Sequence[str]) -> Outcome:
     options = parser.parse_intermixed_args(arguments, namespace=AdmitOptions())
     if options.job is not None and options.waiting is not None:
         parser.error("argument --waiting: not allowed with argument --job")
-    if options.job is None and (options.within or options.distinct_nodes):
-        parser.error(f"argument {'--within' if options.within else '--distinct-nodes'}: expected with --job")
+    asked = {
+        "--within": options.within,
+        "--within-one-of": options.within_one_of,
+        "--distinct-nodes": options.distinct_nodes,
+    }
+    lone = next((name for name, value in asked.items() if value), None)
+    if options.job is None and lone is not None:
+        parser.error(f"argument {lone}: expected with --job")
     return admit_from(options)
 
 

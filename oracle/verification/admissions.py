@@ -18,6 +18,7 @@ from oracle.admission.answer import (
     Placement,
     RoomEvidence,
     Verdict,
+    of_all_areas,
     reason_not_to_fit,
     reason_to_fit,
     reason_without_node,
@@ -178,7 +179,7 @@ class _Verdict:
             yield Check("nothing stands in its way", not told.blockers)
         else:
             all_ = told.verdict is Verdict.CANNOT
-            yield from check_blockers(told.blockers, self._rooms, self._snapshot, self._job, all_=all_)
+            yield from check_blockers(told.blockers, self._rooms, self._snapshot, all_=all_)
         yield _in_words("reason", told.reason, self._reason())
         yield _in_words("proof", told.proof, self._proof())
 
@@ -230,8 +231,8 @@ class _Verdict:
             return f"{told.pool} is no pool it may be in"
         placed = [(self._name, one) for one in told.placements]
         wrong = self._listed.obstacle(self._snapshot, {self._name: self._job}, placed)
-        pools = {node.name: node.pool for node in self._snapshot.nodes}
-        if not wrong and not {pools[one.node] for one in told.placements} <= set(self._rooms[told.pool].area.pools):
+        usable = {node.name for node in self._rooms[told.pool].area.usable}
+        if not wrong and not {one.node for one in told.placements} <= usable:
             return f"a node is not in pool {told.pool}"
         return wrong
 
@@ -295,7 +296,7 @@ class _Verdict:
             return reason_without_node(self._job.pool, self._snapshot)
         rooms = self._rooms.values()
         said = (reason_not_to_fit(one.area.waiting, free_gpus(one.area.contents), one.most) for one in rooms)
-        reason = "; ".join(said)
+        reason = of_all_areas([*said])
         return reason if reason == told.reason else None
 
     def _proof(self) -> str | None:
@@ -311,7 +312,7 @@ class _Verdict:
             PROOF_BY_TOTAL if free_gpus(room.area.contents) < self._job.least_gpus else room.weights_in_words()
             for room in self._rooms.values()
         ]
-        return "; ".join(found) if all(found) else None
+        return of_all_areas(found) if all(found) else None
 
 
 def _in_words(what: str, told: str, derived: str | None) -> Check:

@@ -23,7 +23,6 @@ from oracle.verification.checks import BY_SEARCH, Check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from oracle.admission.question import AskedJob
     from oracle.snapshots.model import Snapshot
     from oracle.verification.rooms import AreaRoom
 
@@ -54,7 +53,7 @@ class ToldBlocker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def check_blockers(
-    stored: Sequence[ToldBlocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot, job: AskedJob, *, all_: bool
+    stored: Sequence[ToldBlocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot, *, all_: bool
 ) -> Iterator[Check]:
     """Yield whether what stands in the way does.
 
@@ -64,8 +63,8 @@ def check_blockers(
         The blockers as they are in the file.
     rooms
         The areas the job may be in, by name.
-    snapshot, job
-        The cluster, what is protected being immovable, and the job.
+    snapshot
+        The cluster, what is protected being immovable.
     all_
         Whether all plain shortages have to be named: they are if the job cannot start.
     """
@@ -81,12 +80,10 @@ def check_blockers(
     yield Check.of("the shortages are those of this cluster", next(iter(wrong), ""))
     lifted = [blocker for blocker in blockers if blocker.kind in LIFTED]
     if lifted:
-        yield _restrictions(lifted, rooms, snapshot, job)
+        yield _restrictions(lifted, rooms, snapshot)
 
 
-def _restrictions(
-    blockers: Sequence[Blocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot, job: AskedJob
-) -> Check:
+def _restrictions(blockers: Sequence[Blocker], rooms: Mapping[str, AreaRoom], snapshot: Snapshot) -> Check:
     claim = "without these restrictions it could start"
     possible = {
         name: {one for of_kind in restrictions(room.area, room.now or 0) for one in of_kind}
@@ -101,7 +98,7 @@ def _restrictions(
         cases = [[blocker] for blocker in of_pool if blocker.alone]
         together = [blocker for blocker in of_pool if not blocker.alone]
         for case in [*cases, *([together] if together else [])]:
-            lifted, free = without(snapshot, job, case)
+            lifted, free = without(snapshot, room.area.job, case)
             area = area_in(free, lifted, room.area.pools)
             never = replace(room, area=area, weights=None, live=False, max_steps=_MAX_STEPS).never()
             if never is not False:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from oracle.admission.areas import pools_of
+from oracle.admission.areas import choices_of, is_in_one
 from oracle.admission.question import Question
 from oracle.moves.move import Move, MoveError, MoveMode, MoveOrder, Stop
 from oracle.moves.replay import replay
@@ -152,8 +152,12 @@ class StoredMoves:
         pools = {node.name: node.pool for node in snapshot.nodes}
         for name, job in jobs.items():
             yield from _against_the_rules(name, job, snapshot, after, stands[name])
-            names = {pools[node] for _, node in stands[name]}
-            if not any(names <= set(area) for area in pools_of(job, snapshot)):
+            nodes = {node for _, node in stands[name]}
+            names = {pools[node] for node in nodes}
+            choices = [pools for one, pools in choices_of(job, snapshot) if is_in_one(one, snapshot, nodes)]
+            if not is_in_one(job, snapshot, nodes):
+                yield f"the instances of {name} are not all in one of {', '.join(job.within_one_of)}"
+            elif not any(names <= set(pools) for pools in choices):
                 yield f"the instances of {name} are not all in its pool"
 
 

@@ -2,7 +2,8 @@
 
 Every instance and every node has a number here, and each is tried on each. The rules are written down once more: a
 waiting instance may stand on a node that takes instances, is in its set, and has room for its GPUs and its CPUs beside
-all that is there; where a job is spread, on no node with another instance of it, those that run included.
+all that is there; where a job is spread, on no node with another instance of it, those that run included; and where it
+has to choose, all of them are in one of its choices.
 """
 
 from __future__ import annotations
@@ -36,13 +37,30 @@ class Part:
 
 @dataclass(frozen=True)
 class Job:
-    """A waiting job; `more_of` is the running job it belongs to."""
+    """A waiting job; `more_of` is the running job it belongs to, `choices` the nodes of which it has to choose."""
 
     parts: tuple[Part, ...]
     pool: str | None = None
     distinct: bool = False
     together: bool = True
     more_of: int | None = None
+    choices: tuple[frozenset[int], ...] = ()
+
+    @cached_property
+    def chosen(self) -> tuple[Job, ...]:
+        """Return the job in each of its choices; itself if it has none."""
+        if not self.choices:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                parts=tuple(
+                    replace(part, allowed=one if part.allowed is None else part.allowed & one) for part in self.parts
+                ),
+                choices=(),
+            )
+            for one in self.choices
+        )
 
     @cached_property
     def instances(self) -> tuple[Part, ...]:
@@ -63,13 +81,17 @@ def random_asked(rng: random.Random, world: World, *, parts: int = 2) -> Job:
     if parts > 1 and rng.random() < 0.3:
         chosen.append(part(rng.choice([1, 1, 2]), rng.randint(1, 6)))
     running = sorted({one.job for one in world.instances} & world.distinct)
-    return Job(
+    job = Job(
         tuple(chosen),
         pool=rng.choice([None, *sorted({node.pool for node in world.nodes})]),
         distinct=distinct,
         together=rng.random() < 0.7,
         more_of=rng.choice(running) if distinct and more and running else None,
     )
+    if not job.together or rng.random() < 0.6:
+        return job
+    choices = {frozenset(n for n in nodes if rng.random() < 0.6) for _ in range(rng.randint(1, 3))}
+    return replace(job, choices=tuple(sorted(choices, key=sorted)))
 
 
 def pending(job: Job, name: str) -> PendingJob:
@@ -83,6 +105,7 @@ def pending(job: Job, name: str) -> PendingJob:
         within=_within(first),
         resources=_resources(first),
         distinct_nodes=job.distinct,
+        within_one_of=tuple(map(name_of, job.choices)),
         further_parts=tuple(
             PendingPart(
                 instances=one.instances, gpus_per_instance=one.gpus, within=_within(one), resources=_resources(one)
@@ -96,11 +119,12 @@ def pending(job: Job, name: str) -> PendingJob:
 def with_pending(snapshot: Snapshot, jobs: Sequence[Job]) -> Snapshot:
     """Return a snapshot in which these jobs wait, and which has their node sets."""
     known = {one.name for one in snapshot.node_sets}
-    allowed = {_name(part.allowed): part.allowed for job in jobs for part in job.parts if part.allowed is not None}
+    allowed = {part.allowed for job in jobs for part in job.parts if part.allowed is not None}
+    allowed.update(one for job in jobs for one in job.choices)
     sets = [
-        NodeSet(name=name, kind="partition", nodes=frozenset(f"n{n}" for n in nodes))
-        for name, nodes in allowed.items()
-        if name not in known
+        NodeSet(name=name_of(nodes), kind="partition", nodes=frozenset(f"n{n}" for n in nodes))
+        for nodes in sorted(allowed, key=sorted)
+        if name_of(nodes) not in known
     ]
     waiting = tuple(pending(job, f"w{j}") for j, job in enumerate(jobs))
     return replace(snapshot, node_sets=(*snapshot.node_sets, *sets), pending=waiting)
@@ -110,12 +134,13 @@ def asked(job: Job, snapshot: Snapshot) -> AskedJob:
     return AskedJob.of(pending(job, "w0"), snapshot)
 
 
-def _name(nodes: frozenset[int]) -> str:
+def name_of(nodes: frozenset[int]) -> str:
+    """Return the name of the node set that has these nodes."""
     return "nodes " + ",".join(map(str, sorted(nodes)))
 
 
 def _within(part: Part) -> tuple[str, ...]:
-    return () if part.allowed is None else (_name(part.allowed),)
+    return () if part.allowed is None else (name_of(part.allowed),)
 
 
 def _resources(part: Part) -> Map[str, int]:
@@ -204,8 +229,9 @@ def starting(world: World, places: Places, jobs: Sequence[Job]) -> int:
         if size + len(some) <= best:
             break
         for chosen in combinations(whole, size):
-            for where in product(*(areas(world, job) for job in chosen)):
-                must = [(job, part, area) for job, area in zip(chosen, where, strict=True) for part in job.instances]
+            ways = ([(one, area) for one in job.chosen for area in areas(world, one)] for job in chosen)
+            for where in product(*ways):
+                must = [(job, part, area) for job, area in where for part in job.instances]
                 found = Rooms(world, places).most([*must, *some], len(must))
                 best = max(best, found - len(must) + size if found >= 0 else 0)
     return best

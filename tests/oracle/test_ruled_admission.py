@@ -19,7 +19,7 @@ from oracle.moves.move import MoveMode
 from oracle.optimum.certificate import Status
 from oracle.optimum.solver import Deadline
 from oracle.verification import verify
-from tests.oracle.asking_worlds import Rooms, areas, asked, best_start, random_asked, with_pending
+from tests.oracle.asking_worlds import Rooms, areas, asked, best_start, name_of, random_asked, with_pending
 from tests.oracle.brute_moves import (
     World,
     distances,
@@ -52,7 +52,9 @@ def assert_carried_out(world: World, order: MoveOrder, placed: Iterable[tuple[Jo
         assert len(set(numbers)) == len(numbers)
         assert not job.together or sorted(numbers) == list(range(len(job.instances)))
         nodes = [int(one.node[1:]) for one in placements_]
-        assert any({world.nodes[n].pool for n in nodes} <= area for area in areas(world, job))
+        pools, choices = {world.nodes[n].pool for n in nodes}, job.choices or [range(len(world.nodes))]
+        possible = [one for one, choice in zip(job.chosen, choices, strict=True) if set(nodes) <= set(choice)]
+        assert any(pools <= area for one in possible for area in areas(world, one))
         for number, n in zip(numbers, nodes, strict=True):
             assert rooms.may(job, job.instances[number], n, held[n])
             rooms.put(job.instances[number], n)
@@ -83,7 +85,11 @@ def check(seed: int, count: int, mode: MoveMode = MoveMode.CHECKPOINT) -> int:
             assert found.proof, case
             assert all(helps(blocker, world, job) for blocker in found.blockers if blocker.kind in LIFTED), case
         plain = replace(
-            job, parts=tuple(replace(p, allowed=None, cpus=0) for p in job.parts), distinct=False, more_of=None
+            job,
+            parts=tuple(replace(p, allowed=None, cpus=0) for p in job.parts),
+            distinct=False,
+            more_of=None,
+            choices=(),
         )
         cost += best_start(world, [plain], placements(world)) != (most, moves)
     return cost
@@ -101,14 +107,16 @@ def helps(blocker: Blocker, world: World, job: Job) -> bool:
             job = replace(job, distinct=False)
         case BlockerKind.OUTSIDE:
             parts = (replace(part, allowed=None if part.allowed is None else part.allowed | {n}) for part in job.parts)
-            job = replace(job, parts=tuple(parts))
+            choices = (one | {n} if name_of(one) in blocker.sets else one for one in job.choices)
+            job = replace(job, parts=tuple(parts), choices=tuple(choices))
         case _:
             key = blocker.job, blocker.instance
             freed = (replace(one, movable=one.movable or world.key(i) == key) for i, one in enumerate(world.instances))
             world = replace(world, instances=tuple(freed))
     world = replace(world, nodes=tuple(nodes))
     if blocker.kind is BlockerKind.OUTSIDE and job.pool is None:
-        job = replace(job, pool=blocker.pool) if " and " not in blocker.pool else job
+        pool = blocker.pool.partition(" (all in ")[0]
+        job = replace(job, pool=pool) if " and " not in pool else job
     return not blocker.alone or best_start(world, [job], placements(world))[0] > 0
 
 

@@ -98,7 +98,7 @@ def test_weights_never_prove_too_much() -> None:
 
 @pytest.mark.parametrize("weights", [Weights(0, 1, ()), Weights(0, -1, (0,)), Weights(0, 1, (0,), (1,))], ids=repr)
 def test_what_are_no_weights(weights: Weights) -> None:
-    area = Area(("a",), World((Node(8),), (Instance(0, 8, 0),)).snapshot(), Waiting(1, 8, "a"))
+    area = Area(AskedJob(1, 8, "a"), ("a",), World((Node(8),), (Instance(0, 8, 0),)).snapshot(), Waiting(1, 8, "a"))
     room = AreaRoom(area, 1, live=False, ordered=True, weights=weights)
     assert "weight" in room.idle()
 

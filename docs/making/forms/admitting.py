@@ -115,6 +115,10 @@ class AskedJob(AskedPart):
     more_of: Annotated[
         str | None, says("the running job whose further instances these are, if they may not be on its nodes")
     ]
+    within_one_of: Annotated[
+        tuple[str, ...],
+        says("node sets in one of which all its instances have to be, whichever; empty if they need not"),
+    ]
 
 
 class QueuedJob(AskedJob):

@@ -79,7 +79,7 @@ RECHECKED: Final[dict[type[Form], dict[How, str]]] = {
         _N: "reason proof",
     },
     admitting.AskedPart: {_A: "instances gpus_per_instance within resources"},
-    admitting.AskedJob: {_A: "pool distinct_nodes further_parts together more_of"},
+    admitting.AskedJob: {_A: "pool distinct_nodes further_parts together more_of within_one_of"},
     admitting.QueuedJob: {_D: "name"},
     admitting.Admission: {
         _A: "job mode protected max_per_job_at_once max_per_budget max_priority",
