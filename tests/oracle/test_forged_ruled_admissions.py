@@ -61,7 +61,8 @@ def _job(told: AskedJob) -> Job:
         for one in told.parts
     )
     more_of = None if told.more_of is None else int(told.more_of[1:])
-    return Job(parts, told.pool, told.distinct_nodes, told.together, more_of)
+    choices = tuple(one for name in told.within_one_of if (one := _allowed((name,))) is not None)
+    return Job(parts, told.pool, told.distinct_nodes, told.together, more_of, choices)
 
 
 def _allowed(within: tuple[str, ...]) -> frozenset[int] | None:
@@ -95,19 +96,27 @@ def _falsehoods(data: Data, world: World) -> Iterator[tuple[str, str]]:
     assert (told.verdict == "fits_now") is (not listed)
     rooms = Rooms(world, places)
     nodes = [(one.instance, int(one.node[1:])) for one in told.placements]
-    if any({world.nodes[n].pool for _, n in nodes} <= area for area in areas(world, job)):
+    if any({world.nodes[n].pool for _, n in nodes} <= area for one in chosen(job, world, nodes) for area in one):
         held: list[tuple[int, Job]] = []
         for number, n in nodes:
             assert rooms.may(job, job.instances[number], n, [one for at, one in held if at == n])
             rooms.put(job.instances[number], n)
             held.append((n, job))
     else:
-        yield "it is in other pools", "-"
+        yield "it is in other pools, or in none of its choices", "-"
     assert len({number for number, _ in nodes}) == len(nodes) == told.starting
     assert told.starting == size or not job.together
     least = min((cost for at, cost in options if _fits(world, at, job, told.starting)), default=None)
     if least is not None and told.lower_bound > least:
         yield "fewer moves do", "at least"
+
+
+def chosen(job: Job, world: World, nodes: list[tuple[int, int]]) -> Iterator[list[frozenset[str]]]:
+    """Yield the pools of each choice of a job that has all these nodes."""
+    choices = job.choices or [frozenset(range(len(world.nodes)))]
+    for one, choice in zip(job.chosen, choices, strict=True):
+        if choice.issuperset(n for _, n in nodes):
+            yield areas(world, one)
 
 
 def _fits(world: World, places: Places, job: Job, starting: int) -> bool:

@@ -95,6 +95,43 @@ class TestVerdicts:
         assert "time ran out" in result.out
 
 
+class TestOneOfSeveralSets:
+    @pytest.fixture
+    def racks(self, tmp_path: Path) -> Path:
+        sets = [{"name": f"rack {i}", "kind": "topology", "nodes": [f"n{2 * i}", f"n{2 * i + 1}"]} for i in range(12)]
+        nodes = [{"name": f"n{n}", "gpus": 8} for n in range(24)]
+        jobs = [{"name": "all", "gpus_per_instance": 1, "instances": [{"node": f"n{n}"} for n in range(24)]}]
+        content = {"schema": "compass-abs/snapshot/2", "nodes": nodes, "node_sets": sets, "jobs": jobs}
+        return written(tmp_path, content)
+
+    def test_it_starts_in_one(self, sifopt: Sifopt, racks: Path) -> None:
+        result = sifopt("admit", racks, "--job", "2x8", "--within-one-of", "rack 3", "--within-one-of", "rack 4")
+        assert result.status == 0
+        assert "after 2 moves: 0 of 2 instances fit in pool default (all in rack " in result.out
+        assert sifopt("admit", racks, "--job", "3x8").status == 0
+
+    def test_many_that_are_too_small(self, sifopt: Sifopt, racks: Path) -> None:
+        asked = [text for i in range(12) for text in ("--within-one-of", f"rack {i}")]
+        result = sifopt("admit", racks, "--job", "3x8", *asked)
+        assert result.status == 1
+        assert (
+            "(all in rack 7) that take new ones, however running instances are moved; and likewise 4 more."
+            in result.out
+        )
+        assert " more (-v lists them)\n" in result.out
+        everything = sifopt("admit", racks, "--job", "3x8", *asked, "-v").out
+        assert all(f"(all in rack {i})" in everything or f"outside rack {i}" in everything for i in range(8))
+        assert everything.count("is short of") > result.out.count("is short of")
+
+    def test_what_cannot_be_asked(self, sifopt: Sifopt, racks: Path) -> None:
+        result = sifopt("admit", racks, "--job", "2x8", "--within-one-of", "rack")
+        assert (result.status, result.out) == (2, "")
+        assert result.err.startswith("sifopt: no node set is named 'rack'; node sets: 'rack 0'")
+        result = sifopt("admit", racks, "--within-one-of", "rack 1")
+        assert (result.status, result.out) == (2, "")
+        assert "argument --within-one-of: expected with --job" in result.err
+
+
 class TestQueue:
     # Only one of w0 and w1 can have an empty node; w2 and w3 fit in anyway.
     PENDING: tuple[dict[str, object], ...] = (

@@ -88,6 +88,11 @@ FAULTS: list[tuple[Callable[[], Snapshot], str]] = [
     ),
     (lambda: build(instance=replace(ON_N0, budgets=("x",))), "jobs[0].instances[0].budgets[0]: no budget is named 'x'"),
     (lambda: build(waiting=replace(WAITING, within=("x",))), "pending[0].within[0]: no node set is named 'x'"),
+    (lambda: build(waiting=replace(WAITING, within_one_of=("x",))), "pending[0].within_one_of[0]: no node set is"),
+    (
+        lambda: build(waiting=replace(WAITING, within_one_of=("partition lab",), together=False)),
+        "pending[0].within_one_of: expected none of a job whose instances start one by one",
+    ),
     (lambda: build(waiting=part(within=("x",))), "pending[0].parts[1].within[0]: no node set is named 'x'"),
     (lambda: build(waiting=part(instances=0)), "pending[0].parts[1].instances: expected 1 to 9223372036854775807 inst"),
     (lambda: build(waiting=part(gpus_per_instance=0)), "pending[0].parts[1].gpus_per_instance: expected a demand of 1"),
