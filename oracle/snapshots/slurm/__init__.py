@@ -26,6 +26,7 @@ from oracle.snapshots.slurm.records import (
     Records,
     ReservationRecord,
     SlurmOptions,
+    TopologyRecord,
 )
 from oracle.snapshots.slurm.text_form import read_text
 
@@ -48,8 +49,9 @@ def read_slurm(documents: Sequence[Document], options: SlurmOptions = _DEFAULTS)
     documents
         The nodes (``scontrol show nodes --json`` or ``scontrol show node -d``) and the jobs (``squeue --json``,
         ``scontrol show jobs --json`` or ``scontrol show job -d``), in any number of inputs and in any order, also both
-        in one; with them the reservations (``scontrol show reservation``), if there are any. A single node or job out
-        of the JSON will do, too, and so will ``-o`` for the text.
+        in one; with them the reservations (``scontrol show reservation``) and the topology (``scontrol show topology``,
+        or the file topology.conf), if there are any. A single node or job out of the JSON will do, too, and so will
+        ``-o`` for the text.
     options
         What makes a pool.
 
@@ -68,6 +70,7 @@ def read_slurm(documents: Sequence[Document], options: SlurmOptions = _DEFAULTS)
     nodes: list[NodeRecord] = []
     jobs: list[JobRecord] = []
     reservations: list[ReservationRecord] = []
+    topology: list[TopologyRecord] = []
     has_nodes = has_jobs = False
     for document in documents:
         records = _read(document)
@@ -75,18 +78,20 @@ def read_slurm(documents: Sequence[Document], options: SlurmOptions = _DEFAULTS)
         nodes += records.nodes or []
         jobs += records.jobs or []
         reservations += records.reservations or []
+        topology += records.topology or []
     if not documents:
         raise SnapshotError("", f"expected at least one input: the output of {NODE_COMMAND} and {JOB_COMMAND}")
     if not (has_nodes and has_jobs):
-        given, lacking = ("jobs", NODE_COMMAND) if has_jobs else ("nodes" if has_nodes else "reservations", JOB_COMMAND)
+        others = "reservations" if reservations else "switches or blocks"
+        given, lacking = ("jobs", NODE_COMMAND) if has_jobs else ("nodes" if has_nodes else others, JOB_COMMAND)
         names = ", ".join(document.name for document in documents)
         raise SnapshotError(names, f"there are only {given} here; expected the output of {lacking} as well")
-    return assemble(nodes, jobs, reservations, options)
+    return assemble(nodes, jobs, reservations, topology, options)
 
 
 def _read(document: Document) -> Records:
     head = document.content.lstrip()[:1]
     records = read_json(document) if head in {b"{", b"["} else read_text(document)
-    if records.nodes is None and records.jobs is None and records.reservations is None:
+    if records == Records():
         raise document.error("", refusal(document.content) if head else "the input is empty")
     return records

@@ -1,5 +1,7 @@
 """On which nodes a job may stand: its partitions, features, lists of nodes and reservations, each a set of nodes.
 
+Of a job that asks for one network switch, or for one block, all nodes are in one of several sets, whichever.
+
 A set that every node is in says nothing and is left out. One that says something is made once, however many jobs name
 it. What an excluding list leaves is as large as the cluster, so that all sets together have a limit.
 
@@ -10,6 +12,7 @@ is closed if none does.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,14 +20,14 @@ from typing import TYPE_CHECKING, Final
 from oracle.snapshots.model import NodeSet
 from oracle.snapshots.slurm.features import wanted
 from oracle.snapshots.slurm.records import hosts_at
-from oracle.snapshots.slurm.requirements import FEATURES
+from oracle.snapshots.slurm.requirements import BLOCKS, FEATURES, SWITCHES
 from oracle.snapshots.slurm.states import holds_gpus, is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from oracle.snapshots.slurm.features import Wanted
-    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord
+    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord, TopologyRecord
 
 OUTSIDE: Final = "outside reservations"
 
@@ -45,6 +48,8 @@ class Allowed:
         The set of nodes that it must have all of, None for none; it may have others besides.
     required_nodes
         How many these are.
+    one_of
+        The sets of nodes in one of which all of it is bound to be, whichever; none if it is not.
     unread
         What it asks of its nodes and no set says, in words.
     is_known
@@ -54,6 +59,7 @@ class Allowed:
     within: tuple[str, ...] = ()
     required: str | None = None
     required_nodes: int = 0
+    one_of: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     is_known: bool = True
 
@@ -85,13 +91,27 @@ class Reservations:
         self.unnamed = tuple(sorted(reserved - self.known))
 
 
+class Topology:
+    """The switches that nodes hang on, and the blocks of nodes, each with its nodes."""
+
+    def __init__(self, records: Iterable[TopologyRecord] = ()) -> None:
+        self.switches: dict[str, frozenset[str]] = {}
+        self.blocks: dict[str, frozenset[str]] = {}
+        for record in records:
+            found = self.blocks if record.is_block else self.switches
+            nodes = frozenset(hosts_at(record.place, "nodes", record.nodes))
+            if found.setdefault(record.name, nodes) != nodes:
+                raise record.place.error("nodes", f"{record.name} was printed before with other nodes")
+
+
 class Places:
     """The sets of nodes of one snapshot, made as jobs ask for them."""
 
-    def __init__(self, nodes: Iterable[NodeRecord], reservations: Reservations) -> None:
+    def __init__(self, nodes: Iterable[NodeRecord], reservations: Reservations, topology: Topology) -> None:
         records = list(nodes)
         self.all = frozenset(record.name for record in records)
         self.reservations = reservations
+        self.topology = topology
         self.by_partition: defaultdict[str, set[str]] = defaultdict(set)
         by_feature: defaultdict[str, set[str]] = defaultdict(set)
         for record in records:
@@ -128,6 +148,7 @@ class Places:
             within=within,
             required=required[0] if required else None,
             required_nodes=len(set(hosts)) if required else 0,
+            one_of=self._one_of(job, unread),
             unread=tuple(unread),
             is_known=not job.reservation or bool(self._nodes_of(job.reservation)),
         )
@@ -193,6 +214,31 @@ class Places:
             is_flexible = not self.reservations.flexible.isdisjoint(names)
             self._reservations[text] = nodes | (self.all - self.reserved) if is_flexible else nodes
         return self._reservations[text]
+
+    def _one_of(self, job: JobRecord, unread: list[str]) -> tuple[str, ...]:
+        """Return the switches, or the blocks, in one of which all nodes of a job have to be."""
+        if job.min_nodes == 1:
+            return ()
+        switches, blocks = self.topology.switches, self.topology.blocks
+        in_one_block = job.segment and job.segment >= (job.min_nodes or math.inf)
+        if job.switches == 1 and switches:
+            return self._each("switch", switches, unread)
+        if in_one_block and blocks:
+            return self._each("block", blocks, unread)
+        unread.extend([SWITCHES] if job.switches else [])
+        unread.extend([BLOCKS] if job.segment or blocks else [])
+        return ()
+
+    def _each(self, what: str, sets: Mapping[str, frozenset[str]], unread: list[str]) -> tuple[str, ...]:
+        """Return the names of these sets, of which a job may choose one; none if one of them has all nodes."""
+        names: list[str] = []
+        for name, nodes in sets.items():
+            named = self._named(f"{what} {name}", "topology", nodes.__iter__)
+            if not named:
+                unread.extend([_TOO_MANY] if named is None else [])
+                return ()
+            names += named
+        return tuple(names)
 
     def _named(self, name: str, kind: str, nodes: Callable[[], Iterable[str]]) -> tuple[str, ...] | None:
         """Return the name of a set, nothing for one of all nodes, None for one too many; made at the first call."""

@@ -6,15 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from oracle.snapshots.slurm.records import JOB_COMMAND, NODE_COMMAND
-from oracle.snapshots.slurm.text_form import NO_JOBS, NO_NODES, NO_RESERVATIONS
+from oracle.snapshots.slurm.text_form import NO_JOBS, NO_NODES, NO_RESERVATIONS, NO_TOPOLOGY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Headings and hundreds of rows: a large file is not searched to its end for words that it does not have.
 _HEAD_BYTES = 65_536
-_RECORD = re.compile(rb"^\s*(?:(?:NodeName|JobId)=|ReservationName=\S+\s+StartTime=)", re.MULTILINE)
-_EMPTY = re.compile(f"^(?:{NO_NODES}|{NO_JOBS}|{NO_RESERVATIONS})".encode(), re.MULTILINE)
+_RECORD = re.compile(
+    rb"^\s*(?:(?:NodeName|JobId|SwitchName|BlockName)=|ReservationName=\S+\s+StartTime=)", re.MULTILINE
+)
+_EMPTY = re.compile(f"^(?:{NO_NODES}|{NO_JOBS}|{NO_RESERVATIONS}|{NO_TOPOLOGY})".encode(), re.MULTILINE)
 _OTHER_RECORD = re.compile(rb"^\s*(Partition|Reservation|Step|License|Burst)\w*=", re.MULTILINE)
 _NATIVE_KEYS = frozenset({"schema", "pending"})
 _KUBERNETES_KEYS = frozenset({"kind", "apiVersion", "items"})

@@ -121,7 +121,6 @@ class _Job(msgspec.Struct):
     shared: object = None
     exclusive: object = None
     licenses: object = None
-    required_switches: object = None
     contiguous: object = None
     core_spec: object = None
     thread_spec: object = None
@@ -151,6 +150,8 @@ class _Job(msgspec.Struct):
     array_task_id: _Number = None
     array_task_string: str | None = None
     array_max_tasks: _Number = None
+    required_switches: _Number = None
+    segment_size: _Number = None
     het_job_id: _Number = None
     het_job_offset: _Number = None
 
@@ -308,6 +309,8 @@ def _job_record(document: Document, path: str, job: _Job) -> JobRecord:
         num_tasks=_number(place, "tasks", job.tasks) or None,
         tasks_per_node=_small(_number(place, "tasks_per_node", job.tasks_per_node)),
         throttle=_number(place, "array_max_tasks", job.array_max_tasks) or None,
+        switches=_number(place, "required_switches", job.required_switches) or None,
+        segment=_small(_number(place, "segment_size", job.segment_size)),
         exclusive=bool({"NONE", "TRUE"} & sharing),
         unread=unread(_asked(job), sharing),
     )

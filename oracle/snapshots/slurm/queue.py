@@ -16,7 +16,7 @@ from oracle.snapshots.model import PendingJob, PendingPart
 from oracle.snapshots.slurm.amounts import request_of
 from oracle.snapshots.slurm.hosts import kind_resource, partition_pool, type_pool
 from oracle.snapshots.slurm.requirements import NO_GPUS as PARTS_WITHOUT_GPUS
-from oracle.snapshots.slurm.requirements import REQUIRED_NODES, SHARES, WHOLE_NODES
+from oracle.snapshots.slurm.requirements import REQUIRED_NODES, SHARES, SWITCHES, WHOLE_NODES
 from oracle.snapshots.slurm.states import bar_to_start, reason_words, takes_new_work, unavailable_nodes
 from oracle.snapshots.slurm.waiting import MAX_WAITING_TASKS, NO_GPUS, TYPES, NoShape, array_tasks, at_a_time, shape_of
 
@@ -55,6 +55,7 @@ class _Asked:
     job: JobRecord
     parts: tuple[_Part, ...]
     unread: tuple[str, ...]
+    one_of: tuple[str, ...] = ()
 
 
 class Queue:
@@ -99,7 +100,11 @@ class Queue:
             elif names:
                 for one in asked:
                     self.notes.overlook(one.unread, one.job.name)
-                yield from self._jobs(names, records, [part for one in asked for part in one.parts])
+                # Each component may be on a switch of its own.
+                one_of = asked[0].one_of if len(asked) == 1 else ()
+                for one in asked if not one_of else ():
+                    self.notes.overlook([SWITCHES] if one.one_of else [], one.job.name)
+                yield from self._jobs(names, records, [part for one in asked for part in one.parts], one_of)
 
     def _asked(self, records: Sequence[JobRecord]) -> list[_Asked] | NoShape:
         """Return what a job, or each component of a heterogeneous one, asks for; or why it is not to be asked about."""
@@ -151,14 +156,14 @@ class Queue:
             return _Part(instances=instances, gpus=shape.gpus, pool=pool, within=within, resources=resources)
 
         if allowed.required is None:
-            return _Asked(job, (part(shape.instances, allowed.within),), tuple(unread))
+            return _Asked(job, (part(shape.instances, allowed.within),), tuple(unread), allowed.one_of)
         if allowed.required_nodes > shape.instances:
             unread.append(REQUIRED_NODES)
         bound = min(allowed.required_nodes, shape.instances)
         parts = [part(bound, (*allowed.within, allowed.required))]
         if bound < shape.instances:
             parts.append(part(shape.instances - bound, allowed.within))
-        return _Asked(job, tuple(parts), tuple(unread))
+        return _Asked(job, tuple(parts), tuple(unread), allowed.one_of)
 
     def _kinds(self, shape: Shape) -> dict[str, int]:
         return {kind_resource(kind): gpus for kind, gpus in sorted(shape.types.items()) if kind in self.mixed}
@@ -198,7 +203,9 @@ class Queue:
         self.tasks += some
         return [name][:some] if tasks is None else [f"{array}_{task}" for task in tasks[:some]]
 
-    def _jobs(self, names: Sequence[str], records: Sequence[JobRecord], parts: Sequence[_Part]) -> Iterator[PendingJob]:
+    def _jobs(
+        self, names: Sequence[str], records: Sequence[JobRecord], parts: Sequence[_Part], one_of: tuple[str, ...]
+    ) -> Iterator[PendingJob]:
         pools = {part.pool for part in parts}
         pool = pools.pop() if len(pools) == 1 else None
         first, *others = parts if pool is not None else map(self._in_its_type, parts)
@@ -214,6 +221,7 @@ class Queue:
                 resources=first.resources,
                 distinct_nodes=sum(part.instances for part in parts) > 1,
                 priority=max(priorities, default=None),
+                within_one_of=one_of,
                 further_parts=tuple(
                     PendingPart(
                         instances=part.instances,

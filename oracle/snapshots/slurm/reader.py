@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from immutables import Map
 
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotError, shown
-from oracle.snapshots.slurm.allowed import Places, Reservations
+from oracle.snapshots.slurm.allowed import Places, Reservations, Topology
 from oracle.snapshots.slurm.amounts import CPU, counted, shares_of
 from oracle.snapshots.slurm.hosts import Host, kind_resource
 from oracle.snapshots.slurm.notes import Notes
@@ -20,7 +20,7 @@ from oracle.snapshots.slurm.states import JOB_STATES, NODE_STATES, holds_gpus, i
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord, SlurmOptions
+    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord, SlurmOptions, TopologyRecord
 
 UNEXPLAINED = "unexplained"
 
@@ -43,9 +43,10 @@ def assemble(
     nodes: Iterable[NodeRecord],
     jobs: Iterable[JobRecord],
     reservations: Iterable[ReservationRecord],
+    topology: Iterable[TopologyRecord],
     options: SlurmOptions,
 ) -> Snapshot:
-    """Return the snapshot of these nodes, jobs and reservations.
+    """Return the snapshot of these nodes, jobs, reservations, switches and blocks.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def assemble(
         _check_partitions(kept, notes)
 
     reserved = Reservations(found, sorted_jobs.holding, reservations)
-    places = Places([host.record for host in kept.values()], reserved)
+    places = Places([host.record for host in kept.values()], reserved, Topology(topology))
     mixed = {kind for host in kept.values() if len(host.kinds) > 1 for kind in host.kinds}
     amounts = Amounts(laid, kept, counted(found.values(), sorted_jobs.holding), notes)
     running = list(running_jobs(laid, places, amounts, mixed, notes))

@@ -112,6 +112,9 @@ class JobRecord:
         None where there is none: 0 is what a held job has.
     throttle
         How many tasks of its array may run at a time.
+    switches, segment
+        On how many network switches its nodes may be at most, and how many of them at a time have to be of one block;
+        None where neither is asked.
     exclusive
         Whether it has its nodes for itself.
     unread
@@ -147,6 +150,8 @@ class JobRecord:
     num_tasks: int | None = None
     tasks_per_node: int | None = None
     throttle: int | None = None
+    switches: int | None = None
+    segment: int | None = None
     exclusive: bool = False
     unread: tuple[str, ...] = ()
 
@@ -167,13 +172,24 @@ class ReservationRecord:
     is_active: bool | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyRecord:
+    """A network switch that nodes hang on, or a block of nodes, with a hostlist of these."""
+
+    place: Place = field(compare=False)
+    name: str
+    nodes: str
+    is_block: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All records of one input; None where the input is not about nodes, jobs or reservations."""
+    """All records of one input; None where the input is not about nodes, jobs, reservations or the topology."""
 
     nodes: list[NodeRecord] | None = None
     jobs: list[JobRecord] | None = None
     reservations: list[ReservationRecord] | None = None
+    topology: list[TopologyRecord] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ _SOCKETS = "GPUs bound to the sockets of the CPUs"
 # By the names in Slurm's JSON. Those of whole nodes and of features are for the reader to find.
 _WORDS = {
     "licenses": "licenses",
-    "required_switches": "number of network switches",
     "contiguous": "nodes in a row (contiguous)",
     "core_spec": "cores or threads set aside for the system (core specialization)",
     "thread_spec": "cores or threads set aside for the system (core specialization)",
@@ -26,6 +25,8 @@ _WORDS = {
         "tasks or CPUs by sockets, cores or threads",
     ),
 }
+SWITCHES = "network switches: several, or not told (`scontrol show topology` tells them)"
+BLOCKS = "blocks of the network topology, in another way than one for all nodes"
 WHOLE_NODES = "whole nodes (exclusive)"
 _OWN_NODES = "nodes that no other user, or nobody of another label, is on"
 FEATURES = "features that are asked of the nodes together, or in a form that is not read"

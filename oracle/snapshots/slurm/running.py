@@ -149,10 +149,13 @@ def _instances(
     allowed = places.of(job)
     notes.overlook([*job.unread, *allowed.unread, *([WHOLE_NODES] if job.exclusive else [])], job.name)
     elsewhere: list[str] = []
+    # It keeps to the switch or the block that it is in. One that waited long enough is on several, and is free.
+    switch = next(((name,) for name in allowed.one_of if all(places.holding([name], host) for host in one.kinds)), ())
     for host, kinds in one.kinds.items():
         bound = allowed.within
         if allowed.required and places.holding([allowed.required], host):
             bound += (allowed.required,)
+        bound += switch
         # Partitions and reservations change: a set that it stands outside of cannot bind it.
         within = places.holding(bound, host)
         stays = len(within) < len(bound) or not allowed.is_known

@@ -1,6 +1,7 @@
-"""The plain text of ``scontrol show node -d``, ``job -d`` and ``reservation`` as records, also with ``-o``.
+"""The plain text of ``scontrol show node -d``, ``job -d``, ``reservation`` and ``topology`` as records.
 
-A record begins with NodeName=, JobId= or ReservationName= and goes on to the next one; the kinds may share a file. What
+A record begins with NodeName=, JobId=, ReservationName=, SwitchName= or BlockName= and goes on to the next one; the
+kinds may share a file, also printed with ``-o``; a topology.conf has the last two as well. What
 users write themselves (job names, comments, commands) stands between Slurm's own fields without any quotes, so that
 those fields are looked for outside of it, and a field that seems to occur twice with two values is an error, not a
 choice.
@@ -21,7 +22,15 @@ from typing import TYPE_CHECKING
 
 from oracle.snapshots.model import shown
 from oracle.snapshots.slurm.gres import index_count, is_nothing
-from oracle.snapshots.slurm.records import JobNumbers, JobRecord, NodeRecord, Records, ReservationRecord, TextPlace
+from oracle.snapshots.slurm.records import (
+    JobNumbers,
+    JobRecord,
+    NodeRecord,
+    Records,
+    ReservationRecord,
+    TextPlace,
+    TopologyRecord,
+)
 from oracle.snapshots.slurm.requirements import unread
 from oracle.snapshots.slurm.states import state_words
 
@@ -31,10 +40,13 @@ if TYPE_CHECKING:
     from oracle.snapshots.document import Document
 
 # A node names its reservation in a line of its own, too, but nothing else follows there.
-_RECORD_START = re.compile(r"\s*(?:(NodeName|JobId)=|(ReservationName)=\S+\s+StartTime=)")
+_RECORD_START = re.compile(
+    r"\s*(?:(NodeName|JobId|SwitchName|BlockName|AggregatedBlock)=|(ReservationName)=\S+\s+StartTime=)"
+)
 NO_NODES = "No nodes in the system"
 NO_JOBS = "No jobs in the system"
 NO_RESERVATIONS = "No reservations in the system"
+NO_TOPOLOGY = "No topology information available"
 
 # Slurm's names of the fields that matter, and the names they have in its JSON.
 _NODE_FIELDS = {
@@ -92,6 +104,7 @@ _JOB_FIELDS = {
     "OverSubscribe": "shared",
     "Licenses": "licenses",
     "Switches": "required_switches",
+    "SegmentSize": "segment_size",
     "Contiguous": "contiguous",
     "CoreSpec": "core_spec",
     "ThreadSpec": "thread_spec",
@@ -101,6 +114,14 @@ _JOB_FIELDS = {
     "Socks/Node": "sockets_per_node",
 }
 _RESERVATION_FIELDS = {"ReservationName": "resv_name", "Nodes": "node_list", "Flags": "flags", "State": "state"}
+# Switches above others have Switches=, blocks of blocks are AggregatedBlock=.
+_TOPOLOGY_FIELDS = {
+    "SwitchName": "switch",
+    "BlockName": "block",
+    "AggregatedBlock": "aggregated",
+    "Nodes": "nodes",
+    "Switches": "switches",
+}
 # What a job has on the nodes of a line that begins with Nodes=.
 _DETAIL_FIELDS = frozenset({"CPU_IDs", "Mem", "GRES", "GRES_IDX"})
 # Fields of every record, in the order in which they are printed.
@@ -116,7 +137,7 @@ _JOB_FREE = frozenset({
     "Extra",
 })  # fmt: skip
 _AFTER_JOB_FREE = frozenset(
-    {"Switches", "GresEnforceBind", "TresPerJob", "TresPerNode", "TresPerSocket", "TresPerTask"}
+    {"Switches", "SegmentSize", "GresEnforceBind", "TresPerJob", "TresPerNode", "TresPerSocket", "TresPerTask"}
 )
 _MEMORY = re.compile(r"[0-9]{1,15}")
 _JOB_NAME = "JobName"
@@ -131,9 +152,10 @@ def _tokens(names: set[str]) -> re.Pattern[str]:
 _NODE_TOKEN = _tokens({*_NODE_FIELDS, *_NODE_FREE})
 _JOB_TOKEN = _tokens({*_JOB_FIELDS, *_JOB_FREE, *_DETAIL_FIELDS, _JOB_NAME, "Nodes"})
 _RESERVATION_TOKEN = _tokens({*_RESERVATION_FIELDS})
+_TOPOLOGY_TOKEN = _tokens({*_TOPOLOGY_FIELDS})
 
 
-_NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, *_RESERVATION_FIELDS, *_DETAIL_FIELDS})
+_NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, *_RESERVATION_FIELDS, *_TOPOLOGY_FIELDS, *_DETAIL_FIELDS})
 
 
 @dataclass(slots=True)
@@ -181,6 +203,7 @@ def read_text(document: Document) -> Records:
     nodes: list[NodeRecord] = []
     jobs: list[JobRecord] = []
     reservations: list[ReservationRecord] = []
+    topology: list[TopologyRecord] = []
     lacking: list[tuple[_Block, str]] = []
     printed: set[str] = set()
     # Only names and comments can be other than ASCII, and nothing is read from those.
@@ -191,10 +214,12 @@ def read_text(document: Document) -> Records:
             lacks = [name for name in _JOB_ALWAYS_OR_NEVER if _JOB_FIELDS[name] not in block.values]
             printed.update(set(_JOB_ALWAYS_OR_NEVER).difference(lacks))
             lacking.extend((block, name) for name in lacks[:1])
-        elif "name" not in block.values:
+        elif "name" in block.values:
+            nodes.append(_node_record(block))
+        elif "resv_name" in block.values:
             reservations.append(_reservation_record(block))
         else:
-            nodes.append(_node_record(block))
+            topology.extend(_topology_records(block))
     for block, name in lacking:
         if name in printed:
             _check_whole(block, f"job {block.get('job_id')}", (name,), _JOB_FIELDS)
@@ -202,6 +227,7 @@ def read_text(document: Document) -> Records:
         nodes=nodes if nodes or NO_NODES in text else None,
         jobs=jobs if jobs or NO_JOBS in text else None,
         reservations=reservations if reservations or NO_RESERVATIONS in text else None,
+        topology=topology if topology or NO_TOPOLOGY in text else None,
     )
 
 
@@ -221,9 +247,10 @@ def _blocks(document: Document, text: str) -> Iterator[_Block]:
             _read_job_line(block, line, number)
         elif kind == "NodeName":
             _read_node_line(block, line, number)
+        elif kind == "ReservationName":
+            _read_line(block, line, number, _RESERVATION_TOKEN, _RESERVATION_FIELDS)
         else:
-            for match in _RESERVATION_TOKEN.finditer(line):
-                block.set(_RESERVATION_FIELDS[match[1]], match[1], match[2], number)
+            _read_line(block, line.partition("#")[0], number, _TOPOLOGY_TOKEN, _TOPOLOGY_FIELDS)
     if block is not None:
         _check_last_word(document, text)
         yield block
@@ -245,6 +272,11 @@ def _check_whole(block: _Block, what: str, always: tuple[str, ...], names: dict[
     for name in always:
         if names[name] not in block.values:
             raise block.place.error("", f"{what} has no {name}=, which scontrol always prints; is the text cut off?")
+
+
+def _read_line(block: _Block, line: str, number: int, token: re.Pattern[str], fields: dict[str, str]) -> None:
+    for match in token.finditer(line):
+        block.set(fields[match[1]], match[1], match[2], number)
 
 
 def _read_node_line(block: _Block, line: str, number: int) -> None:
@@ -330,6 +362,18 @@ def _reservation_record(block: _Block) -> ReservationRecord:
     )
 
 
+def _topology_records(block: _Block) -> Iterator[TopologyRecord]:
+    """Yield the switch or the block of a record, if it is one that nodes are in and nothing else between."""
+    key = "block" if "block" in block.values else "switch"
+    name, nodes = block.get(key), block.get("nodes")
+    if not name and "aggregated" not in block.values:
+        raise block.place.error(key, f"expected the name of a {key}")
+    if not nodes and not block.get("switches"):
+        raise block.place.error("", f"{key} {shown(name)} has no Nodes=, which scontrol always prints; is it cut off?")
+    if name and not block.get("switches"):
+        yield TopologyRecord(place=block.place, name=name, nodes=nodes, is_block=key == "block")
+
+
 def _job_record(block: _Block) -> JobRecord:
     job_id = block.number("job_id")
     if job_id is None:
@@ -369,6 +413,8 @@ def _job_record(block: _Block) -> JobRecord:
         num_tasks=block.number("tasks") or None,
         tasks_per_node=_first_number(block.get("tasks_per_node")),
         throttle=block.number("array_max_tasks") or None,
+        switches=_first_number(block.get("required_switches").partition("@")[0]),
+        segment=block.number("segment_size") or None,
         exclusive=block.get("shared").upper() in {"NO", "EXCLUSIVE"},
         unread=unread(_asked(block), {block.get("shared").upper()}),
     )

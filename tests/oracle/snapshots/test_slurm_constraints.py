@@ -10,6 +10,7 @@ from oracle.moves.move import protect
 from oracle.snapshots.slurm import allowed as allowed_module
 from oracle.snapshots.slurm import read_slurm
 from oracle.snapshots.slurm.features import wanted
+from oracle.snapshots.slurm.requirements import BLOCKS, SWITCHES
 from tests.oracle.snapshots.slurm_inputs import (
     Fields,
     document,
@@ -27,7 +28,7 @@ from tests.oracle.snapshots.slurm_inputs import (
 )
 
 if TYPE_CHECKING:
-    from oracle.snapshots.model import NodeSet
+    from oracle.snapshots.model import NodeSet, Snapshot
 
 PLAIN = [node("n1"), node("n2"), node("n3")]
 ASK: Fields = {"tres_per_node": "gres/gpu:2"}
@@ -413,8 +414,6 @@ class TestNotLookedAt:
         ("fields", "words"),
         [
             ({"licenses": "matlab:2"}, ["licenses"]),
-            ({"required_switches": 1}, ["number of network switches"]),
-            ({"required_switches": wrapped(2)}, ["number of network switches"]),
             ({"contiguous": True}, ["nodes in a row (contiguous)"]),
             ({"core_spec": 4}, ["cores or threads set aside for the system (core specialization)"]),
             ({"network": "Instances=4"}, ["network"]),
@@ -450,6 +449,118 @@ class TestNotLookedAt:
             job(3, job_state="COMPLETED", licenses="a:1"),
         ]
         assert read(PLAIN, jobs).not_looked_at == ()
+
+
+class TestTopology:
+    """A job that asks for one switch, or for one block, is in one of them, whichever."""
+
+    NODES: ClassVar[list[Fields]] = [node(f"n{i}") for i in range(1, 6)]
+    TREE = (
+        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2,9]\n"
+        "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
+        "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4,9] Switches=s[0-1]\n"
+    )
+    IN_BLOCKS = (
+        "BlockName=b0 BlockIndex=0 Nodes=n[1-2] BlockSize=2\n"
+        "BlockName=b1 BlockIndex=1 Nodes=n[3-4] BlockSize=2\n"
+        "AggregatedBlock=b[0-1] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n"
+    )
+    TWO: ClassVar[Fields] = {**ASK, "node_count": 2}
+
+    def read(self, jobs: list[Fields], topology: str) -> Snapshot:
+        return read_slurm([document({"nodes": self.NODES, "jobs": jobs}), text(topology)])
+
+    @pytest.mark.parametrize(
+        ("topology", "fields", "names"),
+        [
+            (TREE, {"required_switches": wrapped(1)}, ["switch s0", "switch s1"]),
+            (IN_BLOCKS, {"segment_size": 2}, ["block b0", "block b1"]),
+            (IN_BLOCKS, {"segment_size": 8}, ["block b0", "block b1"]),
+        ],
+    )
+    def test_waiting(self, topology: str, fields: Fields, names: list[str]) -> None:
+        snapshot = self.read([waiting(1, **self.TWO, **fields)], topology)
+        assert sets(snapshot.node_sets) == {names[0]: {"n1", "n2"}, names[1]: {"n3", "n4"}}
+        assert {one.kind for one in snapshot.node_sets} == {"topology"}
+        assert [(p.within, p.within_one_of, p.distinct_nodes) for p in snapshot.pending] == [((), tuple(names), True)]
+        assert snapshot.not_looked_at == ()
+
+    @pytest.mark.parametrize(
+        ("topology", "fields", "words"),
+        [
+            (TREE, {"required_switches": 2}, [SWITCHES]),
+            (IN_BLOCKS, {"required_switches": 1}, [SWITCHES, BLOCKS]),
+            (IN_BLOCKS, {"segment_size": 1}, [BLOCKS]),
+            (IN_BLOCKS, {}, [BLOCKS]),
+            (TREE, {"segment_size": wrapped(2)}, [BLOCKS]),
+            (TREE, {"segment_size": wrapped(None)}, []),
+            ("No topology information available\n", {"required_switches": 1}, [SWITCHES]),
+            (TREE.replace("n[3-4]", "n[1-5]"), {"required_switches": 1}, []),
+        ],
+    )
+    def test_what_is_no_choice(self, topology: str, fields: Fields, words: list[str]) -> None:
+        snapshot = self.read([waiting(1, **self.TWO, **fields)], topology)
+        assert [p.within_one_of for p in snapshot.pending] == [()]
+        assert sorted(e.reason for e in snapshot.not_looked_at) == sorted(words)
+
+    def test_one_node_is_on_one_switch_anyway(self) -> None:
+        snapshot = self.read([waiting(1, **ASK, required_switches=1)], self.TREE)
+        assert (snapshot.pending[0].within_one_of, snapshot.node_sets, snapshot.not_looked_at) == ((), (), ())
+
+    def test_a_running_job_keeps_to_the_switch_that_it_is_on(self) -> None:
+        gpus = ("gpu:1(IDX:0)", "gpu:1(IDX:0)")
+        jobs = [
+            job(1, **on("n[3-4]", *gpus), node_count=2, required_switches=1),
+            job(2, **on("n[2-3]", *gpus), node_count=2, required_switches=1),
+            job(3, **on("n[3-4]", *gpus), node_count=2),
+        ]
+        found = {j.name: [(i.within, i.movable) for i in j.instances] for j in self.read(jobs, self.TREE).jobs}
+        assert found["1"] == [(("switch s1",), True)] * 2
+        # It was let onto two, having waited long enough.
+        assert found["2"] == found["3"] == [((), True)] * 2
+
+    def test_components_may_be_on_different_switches(self) -> None:
+        jobs = [
+            waiting(20, het_job_id=20, **self.TWO, required_switches=1),
+            waiting(21, het_job_id=20, het_job_offset=1, **self.TWO),
+        ]
+        snapshot = self.read(jobs, self.TREE)
+        assert snapshot.pending[0].within_one_of == ()
+        assert [(e.reason, e.items) for e in snapshot.not_looked_at] == [(SWITCHES, ("20+0",))]
+
+    def test_text(self) -> None:
+        """As `scontrol show job` prints it, before and behind words of users, and as in topology.conf."""
+        head = "JobId=7 JobName=x UserId=u(1)\n   JobState=PENDING Reason=Resources\n   NumNodes=2-2 NumCPUs=2\n"
+        more = "   MinCPUsNode=1 TresPerNode=gres/gpu:2\n   Command=/a Switches=2@1\n   Switches=1@00:05:00\n"
+        conf = "# SwitchName=s9 Nodes=n9\nSwitchName=s0 Nodes=n[1-2] # Nodes=n7\nSwitchName=s1 Nodes=n3\n"
+        nodes = document({"nodes": self.NODES})
+        snapshot = read_slurm([nodes, text(head + more.replace(" Switches=2@1", "")), text(conf)])
+        assert snapshot.pending[0].within_one_of == ("switch s0", "switch s1")
+        segments = more.replace("Switches=1@00:05:00", "SegmentSize=2").replace(" Switches=2@1", "")
+        assert read_slurm([text(self.IN_BLOCKS), nodes, text(head + segments)]).pending[0].within_one_of == (
+            "block b0",
+            "block b1",
+        )
+
+    @pytest.mark.parametrize(
+        ("topology", "message"),
+        [
+            ("SwitchName= Nodes=n1\n", "line 1: SwitchName: expected the name of a switch"),
+            ("BlockName=b0 BlockIndex=0\n", "line 1: block 'b0' has no Nodes=, which scontrol always prints"),
+            ("SwitchName=s0 Nodes=n[1-\n", "line 1: Nodes: "),
+            ("SwitchName=s0 Nodes=n1\nSwitchName=s0 Nodes=n2\n", "line 2: Nodes: s0 was printed before with other"),
+            (
+                "SwitchName=s0 Level=0 Nodes=n[1-2]\nSwitchName=s1 Level=0 Nodes=n[3-4]",
+                "line 2: the text seems to be c",
+            ),
+        ],
+    )
+    def test_faults(self, topology: str, message: str) -> None:
+        assert fault(document({"nodes": self.NODES, "jobs": []}), text(topology)).startswith(f"slurm.txt: {message}")
+
+    def test_alone_it_is_no_cluster(self) -> None:
+        said = fault(text(self.TREE))
+        assert said.startswith("slurm.txt: there are only switches or blocks here; expected the output of")
 
 
 class TestMigDevicesInTotals:
