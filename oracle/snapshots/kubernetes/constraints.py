@@ -6,6 +6,7 @@ node of the snapshot meets keeps nobody from anything, and has no set.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -48,10 +49,12 @@ class Placement:
     ) -> None:
         self.sets = NodeSets()
         self._everywhere = frozenset(nodes)
+        self._labels = {name: node.labels for name, node in nodes.items()}
         self._kinds = kinds
         self._index = LabelIndex({name: {**node.labels, NODE_NAME: name} for name, node in nodes.items()})
         self._set_aside = {name: taints for name, taints in set_aside.items() if taints}
         self._taints = frozenset(taint for taints in self._set_aside.values() for taint in taints)
+        self._domains: dict[str, dict[str, tuple[str, ...]]] = {}
         self._known: dict[Hashable, tuple[str | None, frozenset[str]]] = {}
         self._selected: dict[tuple[object, ...], frozenset[str]] = {}
 
@@ -69,6 +72,24 @@ class Placement:
         if key not in self._selected:
             self._selected[key] = self._everywhere.intersection(*(nodes for _, nodes in found))
         return self._selected[key]
+
+    def domains(self, label: str) -> dict[str, tuple[str, ...]]:
+        """Return the nodes of each value of a label as a set, by its name; no name for one of all nodes."""
+        if label not in self._domains:
+            nodes: defaultdict[str, set[str]] = defaultdict(set)
+            for name, labels in self._labels.items():
+                if value := labels.get(label):
+                    nodes[value].add(name)
+            named = {
+                value: self._set("topology", (label, value), f"{label}={value}", names.copy)[0]
+                for value, names in sorted(nodes.items())
+            }
+            self._domains[label] = {value: () if name is None else (name,) for value, name in named.items()}
+        return self._domains[label]
+
+    def domain(self, label: str, node: str) -> str | None:
+        """Return the value of a label that a node has."""
+        return self._labels.get(node, {}).get(label)
 
     def _by_labels(self, pod: GpuPod) -> list[tuple[str | None, frozenset[str]]]:
         found: list[tuple[str | None, frozenset[str]]] = []

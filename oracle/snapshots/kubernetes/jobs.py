@@ -120,6 +120,10 @@ class Facts(Protocol):
         """Return whether no two pods of the job may be on one node."""
         ...
 
+    def one_of(self, key: JobKey) -> tuple[str, ...]:
+        """Return the names of the node sets in one of which all pods of the job have to be, whichever."""
+        ...
+
     def least(self, key: JobKey) -> int | None:
         """Return with how many pods the job starts, None if that is not known."""
         ...
@@ -209,13 +213,13 @@ def pending_jobs(
             priority=_highest(members, facts),
             reason=next((pod.reason for pod in members if pod.reason), None),
         )
-        together = _starts_together(key, members)
+        together = starts_together(key, members)
         least = facts.least(key)
         still = None if least is None else max(0, least - started[key])
         if together and still is not None and still < parts.total() and len(ordered) == 1:
             jobs += _split(common, ordered[0][0], still, parts.total())
         elif together:
-            jobs.append(_gang(common, ordered))
+            jobs.append(replace(_gang(common, ordered), within_one_of=facts.one_of(key)))
         else:
             jobs += _one_by_one(common, ordered)
     return sorted(jobs, key=lambda job: natural_key(job.name))
@@ -273,7 +277,7 @@ def _one_by_one(common: PendingJob, parts: Sequence[tuple[_Part, int]]) -> list[
     return jobs
 
 
-def _starts_together(key: JobKey, pods: Sequence[GpuPod]) -> bool:
+def starts_together(key: JobKey, pods: Sequence[GpuPod]) -> bool:
     """Return whether the pods of a job are of no use one by one.
 
     Pods of an indexed Job know one another by their numbers; those of other Jobs take what work there is.

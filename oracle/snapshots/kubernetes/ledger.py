@@ -66,7 +66,9 @@ BUDGETS_UNKNOWN = "disruption budgets that do not say how many disruptions they 
 TIED_TO_PODS = "required affinity to other pods, or anti-affinity beyond the own job: pods that run stay where they are"
 AWAY_FROM_PODS = "required anti-affinity of pods of other jobs to these"
 TOPOLOGY_SPREAD = "required topology spread"
-TOPOLOGY_DOMAIN = "pods of a set near one another (topology of Kueue, JobSet, LeaderWorkerSet)"
+TOPOLOGY_DOMAIN = (
+    "pods of a set near one another, or alone in their domain (topology of Kueue, KAI, JobSet, LeaderWorkerSet)"
+)
 PREFERENCES = "preferred affinity or topology spread"
 VOLUMES = "persistent volumes, which may be of one node or zone"
 

@@ -269,12 +269,19 @@ class PodTemplate(KubernetesObject, frozen=True):
     spec: PodSpec | None = None
 
 
+class TopologyRequest(KubernetesObject, frozen=True):
+    """Near one another in which domain the pods of a set have to be: a node label."""
+
+    required: str | None = None
+
+
 class PodSet(KubernetesObject, frozen=True):
     """So many pods of one template, in a Kueue Workload."""
 
     name: str | None = None
     count: int | None = None
     template: PodTemplate | None = None
+    topology_request: TopologyRequest | None = None
 
 
 class WorkloadSpec(KubernetesObject, frozen=True):

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from oracle.snapshots.kubernetes import ledger as why
 from oracle.snapshots.kubernetes.demand import other_devices_of, read_demands, read_further
 from oracle.snapshots.kubernetes.devices import MIG_PREFIX, Device
@@ -83,6 +85,11 @@ class GpuPod:
     def changed(self, *, reason: str | None, part: str = "", priority: int | None = None) -> GpuPod:
         """Return the pod with why it waits, of which part of its job it is, and the priority that its queue has."""
         return replace(self, reason=reason, part=part, priority=priority)
+
+    def annotated(self, key: str, value: str) -> GpuPod:
+        """Return the pod with one annotation more."""
+        annotations = {**(self.metadata.annotations or {}), key: value}
+        return replace(self, metadata=msgspec.structs.replace(self.metadata, annotations=annotations))
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from oracle.snapshots.kubernetes.objects import (
     Workload,
 )
 from oracle.snapshots.kubernetes.pods import GpuPod, Use
+from oracle.snapshots.kubernetes.topology import KUEUE_TOPOLOGY
 from oracle.snapshots.model import MAX_COUNT, shown
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ def _add_workload(queues: Queues, item: Item, options: KubernetesOptions, ledger
         pod = _asked(place, (namespace, owner or name), pods.template, count, options)
         if pod is not None:
             words = reason or f"Kueue has no room for workload {name}"
+            request = pods.topology_request
+            if request is not None and request.required:
+                pod = pod.annotated(KUEUE_TOPOLOGY, request.required)
             queues.asked.append(("Workload", _with(pod, reason=words, priority=workload.spec.priority)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from immutables import Map
 
@@ -14,7 +14,7 @@ from oracle.snapshots.kubernetes.demand import read_further
 from oracle.snapshots.kubernetes.devices import KubernetesOptions
 from oracle.snapshots.kubernetes.dra import Claims
 from oracle.snapshots.kubernetes.items import NULL, items_of
-from oracle.snapshots.kubernetes.jobs import by_job, job_names, pending_jobs, running_jobs
+from oracle.snapshots.kubernetes.jobs import by_job, job_names, job_of, pending_jobs, running_jobs, starts_together
 from oracle.snapshots.kubernetes.ledger import Ledger, natural_key, natural_sorted
 from oracle.snapshots.kubernetes.nodes import Standing, read_node
 from oracle.snapshots.kubernetes.objects import DisruptionBudget, Node, Pod, PriorityClass, TracesOnNode
@@ -24,6 +24,7 @@ from oracle.snapshots.kubernetes.pools import divide
 from oracle.snapshots.kubernetes.queues import Queues
 from oracle.snapshots.kubernetes.selectors import NODE_NAME
 from oracle.snapshots.kubernetes.sharing import gpus_taken
+from oracle.snapshots.kubernetes.topology import required_label
 from oracle.snapshots.model import Skipped, Snapshot, SnapshotError, SnapshotNode, shown
 
 if TYPE_CHECKING:
@@ -156,6 +157,13 @@ def read_kubernetes(documents: Sequence[Document], options: KubernetesOptions = 
     )
 
 
+class _Near(NamedTuple):
+    """The set of nodes that a running gang keeps to, or those in one of which a waiting one has to be."""
+
+    within: tuple[str, ...]
+    one_of: tuple[str, ...]
+
+
 class _Facts:
     """What else is known of the pods of a snapshot."""
 
@@ -172,9 +180,15 @@ class _Facts:
         self._jobs = jobs
         self._apart = read_apartness(jobs)
         self._budgets = Budgets(budget for budget in found.budgets if budget.allowed is not None)
+        self._near = {key: near for key in jobs if (near := self._near_of(key)) is not None}
 
     def within(self, pod: GpuPod) -> tuple[str, ...]:
-        return self.placement.within(pod)
+        near = self._near.get(job_of(pod))
+        return (*self.placement.within(pod), *(near.within if near else ()))
+
+    def one_of(self, key: JobKey) -> tuple[str, ...]:
+        near = self._near.get(key)
+        return near.one_of if near else ()
 
     def is_movable(self, pod: GpuPod) -> bool:
         is_free = pod.node not in self._pools.mixed and pod.name not in self._apart.tied
@@ -194,6 +208,20 @@ class _Facts:
     def least(self, key: JobKey) -> int | None:
         return self._found.queues.groups.get((key.namespace, key.name)) if key.source == "PodGroup" else None
 
+    def _near_of(self, key: JobKey) -> _Near | None:
+        """Return in which domain of the topology a gang is, or has to be; None where no set of nodes says it."""
+        pods, least = self._jobs[key], self.least(key)
+        label = required_label(pods) if starts_together(key, pods) else None
+        if label is None or (least is not None and least < sum(pod.copies for pod in pods)):
+            return None
+        domains = self.placement.domains(label)
+        there = {self.placement.domain(label, pod.node) for pod in pods if pod.node is not None}
+        if not there:
+            # One of all nodes keeps nobody from anything.
+            return _Near((), tuple(name for one in domains.values() for name in one)) if domains else None
+        only = there.pop()
+        return None if there or only is None else _Near(domains[only], ())
+
     def budgets_of(self, running: Sequence[GpuPod], ledger: Ledger) -> dict[str, int]:
         """Return the budgets in which pods with GPUs count; those that say nothing are noted."""
         for budget in self._found.budgets:
@@ -207,19 +235,19 @@ class _Facts:
         found: defaultdict[str, set[str]] = defaultdict(set)
         for key, pods in self._jobs.items():
             for pod in pods:
-                for reason in self._overlooked_by(pod):
+                for reason in self._overlooked_by(pod, is_near=key in self._near):
                     found[reason].add(names[key])
         listed = ((reason, natural_sorted(found[reason] & kept)) for reason in sorted(found))
         return [Skipped(reason=reason, items=tuple(jobs)) for reason, jobs in listed if jobs]
 
-    def _overlooked_by(self, pod: GpuPod) -> Iterator[str]:
+    def _overlooked_by(self, pod: GpuPod, *, is_near: bool) -> Iterator[str]:
         if pod.name in self._apart.tied:
             yield why.TIED_TO_PODS
         if pod.name in self._apart.shunned:
             yield why.AWAY_FROM_PODS
         # What belongs to its node goes nowhere, whatever it would like.
         if not pod.is_bound_to_node:
-            yield from overlooked_by(pod.metadata, pod.spec)
+            yield from overlooked_by(pod.metadata, pod.spec, is_near=is_near)
 
 
 def _read(documents: Sequence[Document], options: KubernetesOptions, ledger: Ledger) -> _Input:

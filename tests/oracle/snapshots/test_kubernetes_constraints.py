@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import pytest
 from hypothesis import given
@@ -227,6 +227,90 @@ class TestPods:
         )
         idle = pod("i", owner=("Job", "i"), asked={"cpu": "1"}, affinity={"nodeAffinity": PREFERRED})
         assert reasons(read(node(), gated, idle)) == {}
+
+
+KUEUE, KAI = "kueue.x-k8s.io/podset-required-topology", "kai.scheduler/topology-required-placement"
+RACK = "cloud/rack"
+
+
+class TestTopology:
+    """A gang that has to be near one another: all its pods are on nodes of one value of a label, whichever."""
+
+    RACKS: ClassVar[list[Json]] = [node(f"n{i}", labels={RACK: f"r{i // 2}"} if i < 4 else {}) for i in range(5)]
+
+    @staticmethod
+    def gang(*nodes: str | None, key: str = KUEUE, label: str = RACK, **more: str) -> list[Json]:
+        marks = {key: label, **more}
+        return [
+            pod(f"g-{i}", gpus=8 if on is None else 1, node=on, owner=("JobSet", "g"), annotations=marks)
+            for i, on in enumerate(nodes)
+        ]
+
+    @pytest.mark.parametrize("key", [KUEUE, KAI])
+    def test_a_waiting_gang(self, key: str) -> None:
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), *self.gang(None, None, key=key))
+        (job,) = snapshot.pending
+        assert job.within_one_of == ("topology cloud/rack=r0", "topology cloud/rack=r1")
+        assert [allowed(snapshot, (one,)) for one in job.within_one_of] == [{"n0", "n1"}, {"n2", "n3"}]
+        assert {one.kind for one in snapshot.node_sets} == {"topology"}
+        assert (job.within, reasons(snapshot)) == ((), {})
+
+    def test_a_running_gang_keeps_to_its_domain(self) -> None:
+        snapshot = read(*self.RACKS, *self.gang("n2", "n3", "n2"))
+        assert [allowed(snapshot, i.within) for i in snapshot.jobs[0].instances] == [{"n2", "n3"}] * 3
+        assert reasons(snapshot) == {}
+
+    def test_pods_that_join_a_running_gang_go_to_its_domain(self) -> None:
+        pods = [*self.gang("n2"), pod("g-9", node=None, owner=("JobSet", "g"), annotations={KUEUE: RACK})]
+        snapshot = read(*self.RACKS, *pods)
+        assert (snapshot.pending[0].within_one_of, allowed(snapshot, snapshot.pending[0].within)) == ((), {"n2", "n3"})
+
+    @pytest.mark.parametrize(
+        "pods",
+        [
+            gang("n1", "n2"),  # in two domains
+            gang("n1", "n4"),  # on a node without the label
+            gang(None, None, label="unheard"),
+            [*gang(None), pod("g-9", node=None, owner=("JobSet", "g"))],
+            [*gang(None), pod("g-9", gpus=4, node=None, owner=("JobSet", "g"), annotations={KUEUE: RACK})],
+            [*gang(None, None, **{"kueue.x-k8s.io/podset-slice-required-topology": RACK})],
+            [pod(f"g-{i}", node=None, owner=("ReplicaSet", "g"), annotations={KUEUE: RACK}) for i in range(2)],
+        ],
+    )
+    def test_what_is_named_instead(self, pods: list[Json]) -> None:
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), *pods)
+        assert reasons(snapshot) == {why.TOPOLOGY_DOMAIN: ("default/g",)}
+
+    def test_pod_sets_may_be_in_different_domains(self) -> None:
+        pods = [
+            pod(f"g-{i}", node=None, owner=("JobSet", "g"), annotations={KUEUE: RACK},
+                labels={"kueue.x-k8s.io/podset": f"set{i}"}) for i in range(2)
+        ]  # fmt: skip
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), *pods)
+        assert (snapshot.pending[0].within_one_of, [*reasons(snapshot)]) == ((), [why.TOPOLOGY_DOMAIN])
+
+    def test_a_group_of_a_leader_worker_set_is_alone_too_which_is_named(self) -> None:
+        key = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), *self.gang(None, None, key=key))
+        assert len(snapshot.pending[0].within_one_of) == 2
+        assert reasons(snapshot) == {why.TOPOLOGY_DOMAIN: ("default/g",)}
+
+    def test_a_workload_says_it_in_a_field_of_its_own(self) -> None:
+        asked: Json = {"containers": [{"name": "c", "resources": {"requests": {GPU: "8"}}}]}
+        sets: list[Json] = [
+            {"name": name, "count": 2, "template": {"spec": asked}, "topologyRequest": {"required": RACK}}
+            for name in "ab"
+        ]
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), workload(owner="train", podSets=sets[:1]))
+        assert (len(snapshot.pending[0].within_one_of), reasons(snapshot)) == (2, {})
+        snapshot = read(*self.RACKS, pod("o", owner=("Job", "o")), workload(owner="train", podSets=sets))
+        assert snapshot.pending[0].within_one_of == ()
+        assert reasons(snapshot) == {why.TOPOLOGY_DOMAIN: ("default/train",)}
+
+    def test_one_domain_for_all_says_nothing(self) -> None:
+        nodes = [node(f"n{i}", labels={RACK: "r"}) for i in range(2)]
+        snapshot = read(*nodes, pod("o", owner=("Job", "o")), *self.gang(None, None))
+        assert (snapshot.pending[0].within_one_of, snapshot.node_sets, reasons(snapshot)) == ((), (), {})
 
 
 class TestResources:
