@@ -17,7 +17,6 @@ import pytest
 from immutables import Map
 
 from oracle.measurement.measure import measure
-from oracle.moves.stocks import Stocks
 from oracle.planning.planner import plan
 from oracle.snapshots.model import NodeSet, RunningInstance, RunningJob, Snapshot, SnapshotNode
 
@@ -117,7 +116,7 @@ def later(snapshot: Snapshot, seed: int) -> Snapshot:
 
 def first_fit_decreasing(snapshot: Snapshot) -> tuple[int, int]:
     """Repack everything that can move; return the partial nodes, and the instances that found no place."""
-    stocks = Stocks(snapshot)
+    stocks = snapshot.stocks
     free, without = stocks.free(), 0
     keys = [key for key, one in stocks.instances.items() if one.movable]
     for key in keys:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from oracle.moves.stocks import Key, Stocks
-    from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key, Stocks
 
 
 class Group(NamedTuple):
@@ -29,17 +28,17 @@ class AtOnce:
 
     Parameters
     ----------
-    snapshot, stocks
-        The cluster, and its instances by their numbers. What its disruption budgets allow is kept to.
+    budgets, stocks
+        What the disruption budgets of the cluster allow, by name, and its instances by their numbers.
     per_job
         At most so many instances of one job; None for any number.
     """
 
-    def __init__(self, snapshot: Snapshot, stocks: Stocks, per_job: int | None = None) -> None:
-        self._budgets = snapshot.budgets
+    def __init__(self, budgets: Mapping[str, int], stocks: Stocks, per_job: int | None = None) -> None:
+        self._budgets = budgets
         self._instances = stocks.instances
         self._per_job = per_job
-        self.any = per_job is not None or bool(snapshot.budgets)
+        self.any = per_job is not None or bool(budgets)
 
     def __str__(self) -> str:
         limits = [] if self._per_job is None else [f"at most {count(self._per_job, 'instance')} of one job at a time"]

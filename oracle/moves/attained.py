@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.moves.consolidation import Stage
-    from oracle.moves.stocks import Key
     from oracle.optimum.exact import PoolOptimum
     from oracle.optimum.migration_certificate import Changes
     from oracle.optimum.node_classes import Packing
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 
 # The part of the time left that a search has which others follow.

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move
 from oracle.moves.named_program import NamedProgram
-from oracle.moves.stocks import Stock, Stocks
+from oracle.snapshots.stocks import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from oracle.moves.stocks import Key
     from oracle.optimum.solver import Deadline
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 # Instances that are asked to make room for another, at most.
 _TRIED = 200
@@ -63,7 +63,7 @@ class Consolidation:
     """
 
     def __init__(self, snapshot: Snapshot, start: Mapping[Key, str] | None = None) -> None:
-        self._stocks = Stocks(snapshot)
+        self._stocks = snapshot.stocks
         self._free = self._stocks.free()
         self._where = {key: instance.node for key, instance in self._stocks.instances.items()}
         self._capacity = {node.name: node.gpus for node in snapshot.nodes}

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from oracle.moves.stocks import Stock
 from oracle.optimum.solver import Program, Row, solve_integers
+from oracle.snapshots.stocks import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from oracle.moves.stocks import Free, Key, Stocks
     from oracle.optimum.solver import Deadline
+    from oracle.snapshots.stocks import Free, Key, Stocks
 
 _Terms: TypeAlias = list[tuple[int, int]]
 

@@ -13,9 +13,9 @@ from oracle.snapshots.kinds import gpus_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from oracle.moves.stocks import Key
     from oracle.optimum.model import Change
     from oracle.snapshots.model import NodeContent, Snapshot
+    from oracle.snapshots.stocks import Key
 
 # Nodes looked at when one is chosen among many that are alike.
 _MAX_LOOKED_AT = 64

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.move import Move, MoveError, MoveOrder, Stop
 from oracle.moves.rematching import rematched
-from oracle.moves.replay import Occupancy, by_steps, replay
+from oracle.moves.replay import Occupancy, by_steps
 from oracle.moves.sequence import NoOrderError, find_sequence
 from oracle.moves.steps import stops_and_steps
-from oracle.moves.stocks import Free, Stock
+from oracle.snapshots.stocks import Free, Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from oracle.moves.move import Relocated
-    from oracle.moves.stocks import Key
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 __all__ = ["NoOrderError", "live_sequence", "live_start", "order_interchangeably", "order_moves"]
 
@@ -30,7 +30,7 @@ __all__ = ["NoOrderError", "live_sequence", "live_start", "order_interchangeably
 def order_moves(
     snapshot: Snapshot, relocations: Iterable[Relocated], *, max_per_job_at_once: int | None = None
 ) -> MoveOrder:
-    """Return the relocations as moves in steps, replayed on the snapshot.
+    """Return the relocations as moves in steps. Whoever carries them out replays them (`oracle.moves.replay`).
 
     Safe moves come first; an instance is stopped only where nothing else can move. Few stop: the fewest that some order
     has where few moves wait for one another (`oracle.moves.sequence.MAX_SEARCHED`), not always elsewhere.
@@ -61,9 +61,7 @@ def order_moves(
     _check(moves, occupancy)
     events = find_sequence(moves, occupancy)
     sequence = (_stop(moves[event.move]) if event.stops else moves[event.move] for event in events)
-    order = stops_and_steps(sequence, occupancy)
-    replay(snapshot, order.moves, order.stops, max_per_job_at_once=limit)
-    return order
+    return stops_and_steps(sequence, occupancy)
 
 
 def _check(moves: Sequence[Move], occupancy: Occupancy) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from oracle.moves.move import Move, Stop
-    from oracle.moves.stocks import Key
     from oracle.snapshots.model import RunningJob, Snapshot
+    from oracle.snapshots.stocks import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from oracle.snapshots.kinds import Rules, gpus_of, total_gpus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from oracle.moves.stocks import Key
     from oracle.snapshots.kinds import Kind
     from oracle.snapshots.model import NodeContent, Snapshot
+    from oracle.snapshots.stocks import Key
 
 # Nodes of all placements visited in one pool together, a second's worth: 5,000 placements of ten nodes.
 MAX_NODES = 50_000

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from oracle.moves.move import Move
 from oracle.moves.replay import Occupancy
-from oracle.moves.stocks import Stock
 from oracle.snapshots.kinds import gpus_of, total_gpus
+from oracle.snapshots.stocks import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from oracle.moves.at_once import AtOnce
 from oracle.moves.move import Move, MoveError, Stop
-from oracle.moves.stocks import Free, Stocks
 from oracle.snapshots.model import RunningInstance
+from oracle.snapshots.stocks import Free, Stocks
 from oracle.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from oracle.moves.move import Relocated
-    from oracle.moves.stocks import Key
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 
 class Occupancy:
@@ -51,16 +51,20 @@ class Occupancy:
         *,
         max_per_job_at_once: int | None = None,
     ) -> None:
-        self.stocks = Stocks(snapshot, numbers)
+        self.stocks = (
+            snapshot.stocks if numbers is None else Stocks(snapshot.nodes, snapshot.jobs, snapshot.node_sets, numbers)
+        )
         self.free = self.stocks.free()
         self.where = {key: instance.node for key, instance in self.stocks.instances.items()}
         self.stopped: set[Key] = set()
-        self.at_once = AtOnce(snapshot, self.stocks, max_per_job_at_once)
+        self._budgets, self._per_job = snapshot.budgets, max_per_job_at_once
+        self.at_once = AtOnce(self._budgets, self.stocks, self._per_job)
 
     def add_stopped(self, stop: Stop) -> None:
         """Take account of an instance that was stopped on a node, holds nothing and is to be restarted."""
         key = stop.job, stop.instance
-        self.stocks.add(key, RunningInstance(node=stop.node, gpus=stop.gpus, name=stop.name))
+        self.stocks = self.stocks.add(key, RunningInstance(node=stop.node, gpus=stop.gpus, name=stop.name))
+        self.at_once = AtOnce(self._budgets, self.stocks, self._per_job)
         self.where[key] = stop.node
         self.stopped.add(key)
 

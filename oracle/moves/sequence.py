@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from compass_core.errors import CompassError
-from oracle.moves.stocks import Free, Stock
+from oracle.snapshots.stocks import Free, Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from oracle.moves.at_once import AtOnce
     from oracle.moves.move import Move
     from oracle.moves.replay import Occupancy
-    from oracle.moves.stocks import Key, Taken
+    from oracle.snapshots.stocks import Key, Taken
 
 
 class NoOrderError(CompassError):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from oracle.moves.at_once import Group
 from oracle.moves.move import Move, MoveOrder, Stop
-from oracle.moves.stocks import Stock
+from oracle.snapshots.stocks import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from oracle.moves.replay import Occupancy
-    from oracle.moves.stocks import Key
+    from oracle.snapshots.stocks import Key
 
 
 def in_steps(moves: Iterable[Move], occupancy: Occupancy) -> tuple[Move, ...]:

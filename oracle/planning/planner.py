@@ -27,9 +27,9 @@ from oracle.words import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from oracle.moves.stocks import Key
     from oracle.optimum.pools import PoolsSearch, SplitPlan
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 __all__ = ["Asked", "Plan", "PoolEvidence", "plan"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from oracle.moves.identity import Recognised, Way
-    from oracle.moves.stocks import Key
     from oracle.snapshots.model import RunningInstance, Snapshot
+    from oracle.snapshots.stocks import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from oracle.moves.identity import recognise
 
 if TYPE_CHECKING:
-    from oracle.moves.stocks import Key
     from oracle.planning.result import Plan
     from oracle.snapshots.model import Snapshot
+    from oracle.snapshots.stocks import Key
 
 
 def destinations(plan: Plan, snapshot: Snapshot) -> dict[Key, str]:

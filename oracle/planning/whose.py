@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oracle.moves.move import Move
-    from oracle.moves.stocks import Key
     from oracle.optimum.migration_certificate import MigrationCertificate
     from oracle.optimum.model import Change
     from oracle.optimum.pools import SplitPlan
     from oracle.planning.whose_model import Answer
     from oracle.snapshots.model import NodeContent, Snapshot
+    from oracle.snapshots.stocks import Key
 
 # Columns of the largest program that is solved: 1,250 nodes make 6,300. Where no time limit stops the search its size
 # has to.
@@ -335,9 +335,10 @@ class CountingBound:
     def _least(self, weights: Mapping[str, int], migrations: int) -> int:
         """Take first the jobs that have most for their weight, the last of them in part."""
         bound, left = Fraction(0), migrations
-        offers = ((Fraction(weights.get(job, 1), count), count) for job, count in self._movable.items())
-        for price, count in sorted(offers):
-            taken = min(left, count)
-            bound += price * taken
+        # Of many jobs few differ in both.
+        offers = Counter((weights.get(job, 1), count) for job, count in self._movable.items())
+        for (weight, count), jobs in sorted(offers.items(), key=lambda offer: Fraction(*offer[0])):
+            taken = min(left, count * jobs)
+            bound += Fraction(weight, count) * taken
             left -= taken
         return ceil(bound)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from immutables import Map
@@ -75,7 +76,9 @@ class Ruled:
     exact: bool
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
+    """A running instance, its job and its number in it."""
+
     job: RunningJob
     number: int
     instance: RunningInstance
@@ -83,23 +86,23 @@ class _Held(NamedTuple):
 
 def ruled(
     nodes: Sequence[SnapshotNode],
-    jobs: Iterable[RunningJob],
+    held: Sequence[Held],
     node_sets: Iterable[NodeSet],
     guests: Sequence[Guest] = (),
 ) -> Ruled:
-    """Return the kinds of the instances on the nodes of one pool and of guests, and the rules of its nodes.
+    """Return the kinds of what is held on the nodes of one pool and of guests, and the rules of its nodes.
 
     What breaks a rule now may stay where it is: an instance is allowed on its node, a job with two instances on one
     node may have two, and a node has at least as much of everything as is taken.
     """
-    return _Rulebook(nodes, jobs, node_sets, guests).made()
+    return _Rulebook(nodes, held, node_sets, guests).made()
 
 
 class _Rulebook:
     def __init__(
         self,
         nodes: Sequence[SnapshotNode],
-        jobs: Iterable[RunningJob],
+        held: Sequence[Held],
         node_sets: Iterable[NodeSet],
         guests: Sequence[Guest],
     ) -> None:
@@ -108,12 +111,7 @@ class _Rulebook:
         self._guests: dict[Guest, Guest] = {guest: guest for guest in guests}
         self._nodes: dict[str, SnapshotNode] = {node.name: node for node in nodes}
         self._sets = {one.name: one.nodes for one in node_sets}
-        self._held: list[_Held] = [
-            _Held(job, i, instance)
-            for job in jobs
-            for i, instance in enumerate(job.instances)
-            if instance.node in self._nodes
-        ]
+        self._held: Sequence[Held] = held
         self._within: dict[tuple[str, ...], frozenset[str] | None] = {}
         self._keep_guests_apart()
 
@@ -165,21 +163,21 @@ class _Rulebook:
         kinds: dict[tuple[str, int], Kind] = {}
         guests: dict[Guest, Kind] = {}
         for one, group in told:
-            if isinstance(one, _Held):
+            if isinstance(one, Held):
                 kinds[one.job.name, one.number] = kind_of(one.instance.gpus, numbers[group])
             else:
                 guests[one] = kind_of(one.gpus, numbers[group])
         rules = {} if len(groups) == 1 else dict(self._rules(tuple(groups), kept_apart, kept_scarce))
         return Ruled(tuple(groups), kinds, guests, rules, exact=exact)
 
-    def _told(self, apart: frozenset[str | int], scarce: frozenset[str]) -> list[tuple[_Held | Guest, Group]]:
+    def _told(self, apart: frozenset[str | int], scarce: frozenset[str]) -> list[tuple[Held | Guest, Group]]:
         """Return the group of each movable instance and guest if only these jobs and resources matter."""
 
         def group(one: RunningInstance | Guest, job: str | int, nodes: frozenset[str] | None) -> Group:
             needs = sorted((name, n) for name, n in one.resources.items() if n and name in scarce)
             return Group(nodes, job if job in apart else None, tuple(needs))
 
-        found: list[tuple[_Held | Guest, Group]] = [
+        found: list[tuple[Held | Guest, Group]] = [
             (held, group(held.instance, held.job.name, self._allowed(held.instance.within, held.instance.node)))
             for held in self._held
             if held.instance.movable
@@ -207,8 +205,7 @@ class _Rulebook:
     def _allowed(self, within: tuple[str, ...], node: str = "") -> frozenset[str] | None:
         """Return the nodes of the pool where an instance may stand, that it is on included; None for all of them."""
         if within not in self._within:
-            sets = [self._sets[name] for name in within]
-            inside = frozenset(name for name in self._nodes if all(name in one for one in sets))
+            inside = frozenset(self._nodes).intersection(*(self._sets[name] for name in within))
             self._within[within] = None if len(inside) == len(self._nodes) else inside
         allowed = self._within[within]
         return allowed if allowed is None or not node or node in allowed else allowed | {node}
@@ -222,32 +219,37 @@ class _Rulebook:
                 dearest = most.get(name, (0, 1))
                 if n * dearest[1] > dearest[0] * one.gpus:
                     most[name] = n, one.gpus
-        fixed = self._fixed()
         return frozenset(
             name
             for node in self._nodes.values()
             for name, have in node.resources.items()
-            if name in most and (have - fixed[node.name][name]) * most[name][1] < most[name][0] * _room(node, fixed)
+            if name in most and self._is_short(node, have - self._fixed[node.name, name], *most[name])
         )
 
-    def _fixed(self) -> Mapping[str, Counter[str]]:
-        """Return what instances that cannot move take of each node, their GPUs under the name ``""``."""
-        taken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    def _is_short(self, node: SnapshotNode, have: int, wanted: int, gpus: int) -> bool:
+        """Whether a node that has so much of something may run out of it, if it is wanted with so many GPUs."""
+        return have * gpus < wanted * max(0, node.gpus - self._fixed[node.name, ""])
+
+    @cached_property
+    def _fixed(self) -> Counter[tuple[str, str]]:
+        """What instances that cannot move take of each node, their GPUs under the name ``""``."""
+        taken: Counter[tuple[str, str]] = Counter()
         for _, _, instance in self._held:
             if not instance.movable:
-                taken[instance.node].update(instance.resources)
-                taken[instance.node][""] += instance.gpus
+                taken[instance.node, ""] += instance.gpus
+                for name, n in instance.resources.items():
+                    taken[instance.node, name] += n
         return taken
 
     def _rules(
         self, groups: Sequence[Group], apart: frozenset[str | int], scarce: frozenset[str]
     ) -> Iterable[tuple[str, Rules]]:
-        fixed = self._fixed()
         stuck: defaultdict[str | int, set[str]] = defaultdict(set)
-        taken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        taken: Counter[tuple[str, str]] = Counter()
         for job, _, instance in self._held:
             if instance.movable:
-                taken[instance.node].update(instance.resources)
+                for name in scarce.intersection(instance.resources):
+                    taken[instance.node, name] += instance.resources[name]
             elif job.name in apart:
                 stuck[job.name].add(instance.node)
         teams = {job: n for n, job in enumerate(dict.fromkeys(group.job for group in groups if group.job is not None))}
@@ -260,7 +262,7 @@ class _Rulebook:
             }
             open_ = [(g, group) for g, group in enumerate(groups) if g not in shut]
             spare = {
-                name: max(node.resources[name] - fixed[node.name][name], taken[node.name][name], 0)
+                name: max(node.resources[name] - self._fixed[node.name, name], taken[node.name, name], 0)
                 for name in sorted(scarce.intersection(node.resources))
             }
             needs = tuple(
@@ -286,7 +288,3 @@ def _numbered(groups: Iterable[Group], apart: frozenset[str | int], scarce: froz
     for group in groups:
         numbers.setdefault(_less(group, apart, scarce), len(numbers))
     return numbers
-
-
-def _room(node: SnapshotNode, fixed: Mapping[str, Counter[str]]) -> int:
-    return max(0, node.gpus - fixed[node.name][""])

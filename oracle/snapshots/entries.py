@@ -160,3 +160,15 @@ class Skipped:
     reason: str
     items: tuple[str, ...]
     kept: bool = False
+
+
+def why_closed(*, schedulable: bool, gpus: int, used: int) -> str:
+    """Return why a node takes no instance, in words that follow "the node"; nothing if it takes some.
+
+    This is the one rule: searches, replays and checks ask it of the nodes as they are *before* the moves, and what is
+    closed then is closed throughout. A node that holds more than it offers is broken or misread, and stays so when
+    enough has left it.
+    """
+    if not schedulable:
+        return "is cordoned"
+    return "holds more than it offers" if used > gpus else ""

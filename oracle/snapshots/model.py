@@ -15,7 +15,7 @@ from immutables import Map
 
 from compass_core.errors import CompassError
 from oracle.snapshots import checks
-from oracle.snapshots.contents import Ruled, ruled
+from oracle.snapshots.contents import Held, Ruled, ruled
 from oracle.snapshots.entries import (
     DEFAULT_POOL,
     Guest,
@@ -26,9 +26,11 @@ from oracle.snapshots.entries import (
     RunningJob,
     Skipped,
     SnapshotNode,
+    why_closed,
 )
 from oracle.snapshots.faults import MAX_COUNT, MAX_GPUS_PER_NODE, MAX_NODES, SnapshotError, shown
 from oracle.snapshots.kinds import FREE, Rules, total_gpus
+from oracle.snapshots.stocks import Stocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -267,24 +269,33 @@ class Snapshot:
     def _books(self) -> Mapping[str, Ruled]:
         return {
             pool: ruled(
-                nodes, self.jobs, self.node_sets, [guest for guest in self.guests if guest.pool in {None, pool}]
+                nodes, self._held[pool], self.node_sets, [guest for guest in self.guests if guest.pool in {None, pool}]
             )
             for pool, nodes in self._nodes_of.items()
         }
 
-    def _contents_of(self, nodes: Sequence[SnapshotNode]) -> tuple[NodeContent, ...]:
-        """Return what the nodes of one pool hold."""
-        names = {node.name for node in nodes}
-        book = self._books[nodes[0].pool]
-        movable: dict[str, list[Kind]] = {name: [] for name in names}
-        immovable: dict[str, list[int]] = {name: [] for name in names}
-        exhausted = self._exhausted(nodes)
+    @cached_property
+    def _held(self) -> Mapping[str, Sequence[Held]]:
+        """The instances that each pool holds."""
+        pools = {node.name: node.pool for node in self.nodes}
+        held: dict[str, list[Held]] = {pool: [] for pool in self.pools}
         for job in self.jobs:
             for i, instance in enumerate(job.instances):
-                if instance.node in names and instance.movable:
-                    movable[instance.node].append(book.kinds[job.name, i])
-                elif instance.node in names:
-                    immovable[instance.node].append(instance.gpus)
+                held[pools[instance.node]].append(Held(job, i, instance))
+        return held
+
+    def _contents_of(self, nodes: Sequence[SnapshotNode]) -> tuple[NodeContent, ...]:
+        """Return what the nodes of one pool hold."""
+        pool = nodes[0].pool
+        book = self._books[pool]
+        movable: dict[str, list[Kind]] = {node.name: [] for node in nodes}
+        immovable: dict[str, list[int]] = {node.name: [] for node in nodes}
+        exhausted = self._exhausted(nodes)
+        for job, i, instance in self._held[pool]:
+            if instance.movable:
+                movable[instance.node].append(book.kinds[job.name, i])
+            else:
+                immovable[instance.node].append(instance.gpus)
         return tuple(
             NodeContent(
                 node.name,
@@ -305,8 +316,7 @@ class Snapshot:
         """
         if not any(node.resources for node in nodes):
             return {}
-        names = {node.name for node in nodes}
-        asked = [one.resources for job in self.jobs for one in job.instances if one.node in names]
+        asked = [held.instance.resources for held in self._held[nodes[0].pool]]
         for job in self.pending:
             asked += [job.resources, *(part.resources for part in job.further_parts)]
         asked = asked or [one.resources for job in self.jobs for one in job.instances]
@@ -318,6 +328,11 @@ class Snapshot:
             for name in sorted(always & set(node.resources))
             if self.used_resources[node.name, name] >= node.resources[name]
         }
+
+    @cached_property
+    def stocks(self) -> Stocks:
+        """What the nodes have, and what the instances take of them."""
+        return Stocks(self.nodes, self.jobs, self.node_sets)
 
     def used_gpus(self) -> dict[str, int]:
         """GPUs held by running instances, by node name; every node has an entry."""
@@ -373,15 +388,3 @@ def check_pool(pool: str | None, snapshot: Snapshot) -> None:
 def pattern_of(demands: Iterable[int]) -> Pattern:
     """Return demands in the order of a pattern."""
     return tuple(sorted(demands, reverse=True))
-
-
-def why_closed(*, schedulable: bool, gpus: int, used: int) -> str:
-    """Return why a node takes no instance, in words that follow "the node"; nothing if it takes some.
-
-    This is the one rule: searches, replays and checks ask it of the nodes as they are *before* the moves, and what is
-    closed then is closed throughout. A node that holds more than it offers is broken or misread, and stays so when
-    enough has left it.
-    """
-    if not schedulable:
-        return "is cordoned"
-    return "holds more than it offers" if used > gpus else ""

@@ -6,16 +6,17 @@ job stands on different nodes, the one place that every node has for that job.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from oracle.snapshots.model import why_closed
+from oracle.snapshots.entries import why_closed
 from oracle.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot
+    from oracle.snapshots.entries import NodeSet, RunningInstance, RunningJob, SnapshotNode
 
 Key: TypeAlias = tuple[str, int]
 """An instance: the name of its job and its number in it."""
@@ -78,36 +79,45 @@ Taken: TypeAlias = tuple[tuple[Stock, int], ...]
 
 
 class Stocks:
-    """What the nodes of a snapshot have, and what its instances take.
+    """What nodes have, and what the instances of running jobs take of them.
 
-    Nodes that are closed in the snapshot (`why_closed`) take nothing throughout. Instances are numbered by their
-    position in the snapshot; `numbers` has other numbers for those that are known by others.
+    Nodes that are closed (`why_closed`) take nothing throughout. Instances are numbered by their
+    position; `numbers` has other numbers for those that are known by others. Without such numbers take
+    `Snapshot.stocks`, which is made once.
 
     Attributes
     ----------
     instances
-        The instances as they are in the snapshot.
+        The instances as they were at first.
     pools
         The pool of each node.
     """
 
-    def __init__(self, snapshot: Snapshot, numbers: Mapping[Key, int] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[SnapshotNode],
+        jobs: Sequence[RunningJob],
+        node_sets: Iterable[NodeSet],
+        numbers: Mapping[Key, int] | None = None,
+    ) -> None:
         numbers = numbers or {}
-        used = snapshot.used_gpus()
-        self.pools = {node.name: node.pool for node in snapshot.nodes}
-        self._free = Free({Stock(node.name): node.gpus - used[node.name] for node in snapshot.nodes})
-        self._free |= {Stock(node.name, name): n for node in snapshot.nodes for name, n in node.resources.items()}
+        used: Counter[str] = Counter()
+        for job in jobs:
+            for instance in job.instances:
+                used[instance.node] += instance.gpus
+        self.pools = {node.name: node.pool for node in nodes}
+        self._free = Free({Stock(node.name): node.gpus - used[node.name] for node in nodes})
+        self._free |= {Stock(node.name, name): n for node in nodes for name, n in node.resources.items()}
         reasons = (
             (node.name, why_closed(schedulable=node.schedulable, gpus=node.gpus, used=used[node.name]))
-            for node in snapshot.nodes
+            for node in nodes
         )
         self._closed = {name: reason for name, reason in reasons if reason}
-        self._sets = {one.name: one.nodes for one in snapshot.node_sets}
-        self._apart = {
-            (job.name, pool) for job in snapshot.jobs if job.distinct_nodes for pool in self._pools_apart(job)
-        }
+        self._sets = {one.name: one.nodes for one in node_sets}
+        self._apart = {(job.name, pool) for job in jobs if job.distinct_nodes for pool in self._pools_apart(job)}
+        self._taken: dict[tuple[Key, str], Taken] = {}
         self.instances: dict[Key, RunningInstance] = {}
-        for job in snapshot.jobs:
+        for job in jobs:
             for i, instance in enumerate(job.instances):
                 key = job.name, numbers.get((job.name, i), i)
                 self.instances[key] = instance
@@ -136,12 +146,20 @@ class Stocks:
         """Whether this node, which must exist, takes instances at all."""
         return node not in self._closed
 
-    def add(self, key: Key, instance: RunningInstance) -> None:
-        """Take note of an instance that holds nothing now."""
-        self.instances[key] = instance
+    def add(self, key: Key, instance: RunningInstance) -> Stocks:
+        """Return the same with an instance more, which holds nothing now."""
+        more = copy(self)
+        more.instances = {**self.instances, key: instance}
+        return more
 
     def taken(self, key: Key, node: str) -> Taken:
         """Return what an instance takes of a node that it stands on."""
+        found = self._taken.get((key, node))
+        if found is None:
+            found = self._taken[key, node] = self._taken_of(key, node)
+        return found
+
+    def _taken_of(self, key: Key, node: str) -> Taken:
         instance = self.instances[key]
         taken = [(Stock(node), instance.gpus)]
         taken += (
