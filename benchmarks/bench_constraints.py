@@ -151,7 +151,7 @@ def bench_plan_within_five_seconds(benchmark: Benchmark, kind: str, nodes: int) 
 def bench_plan_again(benchmark: Benchmark, nodes: int) -> None:
     snapshot = cluster(nodes, "all", 1)
     first, now = plan(snapshot, time_limit=5), later(snapshot, 1)
-    found = benchmark.pedantic(lambda: plan(replace(now), start_from=first, time_limit=0.1), rounds=5)
+    found = benchmark.pedantic(lambda: plan(replace(now), start_from=first, time_limit=0.06), rounds=5)
     assert found.partial_nodes_after < found.partial_nodes_before
 
 
@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--limit", type=float, default=5, metavar="SECONDS", help="for each plan")
     parser.add_argument(
-        "--again", type=float, default=0.08, metavar="MS", help="a node, for a plan that starts from one"
+        "--again", type=float, default=0.05, metavar="MS", help="a node, for a plan that starts from one"
     )
     parser.add_argument("--nodes", type=int, nargs="+", metavar="N", default=SIZES)
     parser.add_argument("--repack", type=int, default=1_250, metavar="N", help="largest cluster that is repacked")

@@ -81,7 +81,8 @@ class PoolOptima:
         # Where GPUs are all that matters the program is quicker, and better; in small pools too if it may take time.
         first = {pool: self.exact[pool] and self._is_quick(pool, deadline) for pool in self.placed}
         ruled = [pool for pool in self.placed if not first[pool]]
-        if ruled and deadline.is_open():
+        # Where instances are put first is known, however little time there is.
+        if ruled and (start or deadline.is_open()):
             self._consolidation = Consolidation(snapshot, start)
             # It takes less time than all that follows, and is what counts where that does not end in time.
             for pool in ruled:
