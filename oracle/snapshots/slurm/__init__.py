@@ -6,7 +6,7 @@ Decisions that hold for both forms, each explained where it is made:
 - running jobs: one instance for each job and node (`running`, `holdings`); a job that ends, forbids requeueing or is no
   batch job cannot be moved (`states`, `json_form`);
 - waiting jobs: which wait for room (`states`), and in which shape (`waiting`, `queue`);
-- where a job may stand (`allowed`, `features`), and what it has of CPUs and memory (`amounts`);
+- where a job may stand (`allowed`, `features`, `topology`), and what it has of CPUs and memory (`amounts`);
 - whatever is left out is listed with its reason (`reader`), as are constraints that no snapshot says (`requirements`).
 """
 

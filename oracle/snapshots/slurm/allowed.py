@@ -12,7 +12,6 @@ is closed if none does.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -20,14 +19,15 @@ from typing import TYPE_CHECKING, Final
 from oracle.snapshots.model import NodeSet
 from oracle.snapshots.slurm.features import wanted
 from oracle.snapshots.slurm.records import hosts_at
-from oracle.snapshots.slurm.requirements import BLOCKS, FEATURES, SWITCHES
+from oracle.snapshots.slurm.requirements import BLOCKS, FEATURES, NETWORKS, OFF_TOPOLOGY, SWITCHES
 from oracle.snapshots.slurm.states import holds_gpus, is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from oracle.snapshots.slurm.features import Wanted
-    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord, TopologyRecord
+    from oracle.snapshots.slurm.records import JobRecord, NodeRecord, ReservationRecord
+    from oracle.snapshots.slurm.topology import Topology
 
 OUTSIDE: Final = "outside reservations"
 
@@ -91,19 +91,6 @@ class Reservations:
         self.unnamed = tuple(sorted(reserved - self.known))
 
 
-class Topology:
-    """The switches that nodes hang on, and the blocks of nodes, each with its nodes."""
-
-    def __init__(self, records: Iterable[TopologyRecord] = ()) -> None:
-        self.switches: dict[str, frozenset[str]] = {}
-        self.blocks: dict[str, frozenset[str]] = {}
-        for record in records:
-            found = self.blocks if record.is_block else self.switches
-            nodes = frozenset(hosts_at(record.place, "nodes", record.nodes))
-            if found.setdefault(record.name, nodes) != nodes:
-                raise record.place.error("nodes", f"{record.name} was printed before with other nodes")
-
-
 class Places:
     """The sets of nodes of one snapshot, made as jobs ask for them."""
 
@@ -124,11 +111,13 @@ class Places:
         self.sets: dict[str, NodeSet] = {}
         self._names: dict[str, tuple[str, ...] | None] = {}
         self._wanted: dict[str, Wanted] = {}
+        self._choices: dict[tuple[str, int], tuple[tuple[str, ...], list[str]]] = {}
+        self._joined: dict[tuple[str, ...], bool] = {}
         self._reservations: dict[str, frozenset[str]] = {}
         self._members = 0
 
-    def of(self, job: JobRecord) -> Allowed:
-        """Return where a job may stand.
+    def of(self, job: JobRecord, nodes: int) -> Allowed:
+        """Return where a job of so many nodes may stand.
 
         Raises
         ------
@@ -148,7 +137,7 @@ class Places:
             within=within,
             required=required[0] if required else None,
             required_nodes=len(set(hosts)) if required else 0,
-            one_of=self._one_of(job, unread),
+            one_of=self._one_of(job, nodes, within, unread),
             unread=tuple(unread),
             is_known=not job.reservation or bool(self._nodes_of(job.reservation)),
         )
@@ -215,30 +204,52 @@ class Places:
             self._reservations[text] = nodes | (self.all - self.reserved) if is_flexible else nodes
         return self._reservations[text]
 
-    def _one_of(self, job: JobRecord, unread: list[str]) -> tuple[str, ...]:
+    def _one_of(self, job: JobRecord, nodes: int, within: tuple[str, ...], unread: list[str]) -> tuple[str, ...]:
         """Return the switches, or the blocks, in one of which all nodes of a job have to be."""
-        if job.min_nodes == 1:
+        topology = self.topology
+        if nodes == 1:
             return ()
-        switches, blocks = self.topology.switches, self.topology.blocks
-        in_one_block = job.segment and job.segment >= (job.min_nodes or math.inf)
-        if job.switches == 1 and switches:
-            return self._each("switch", switches, unread)
-        if in_one_block and blocks:
-            return self._each("block", blocks, unread)
-        unread.extend([SWITCHES] if job.switches else [])
-        unread.extend([BLOCKS] if job.segment or blocks else [])
+        on_one = job.switches == 1 and bool(topology.switches)
+        # Slurm passes over a segment of more nodes than the job has.
+        in_one = bool(topology.blocks) and nodes <= min(job.segment or 0, topology.block_size or 0)
+        unread.extend([SWITCHES] if job.switches and not on_one else [])
+        unread.extend([BLOCKS] if (job.segment or topology.has_blocks) and not in_one else [])
+        if on_one:
+            return self._each("switch", topology.switches, nodes, unread)
+        if in_one:
+            return self._each("block", topology.blocks, nodes, unread)
+        unread.extend([] if self._are_joined(within) else [NETWORKS])
         return ()
 
-    def _each(self, what: str, sets: Mapping[str, frozenset[str]], unread: list[str]) -> tuple[str, ...]:
+    def _each(self, what: str, sets: Mapping[str, frozenset[str]], nodes: int, unread: list[str]) -> tuple[str, ...]:
         """Return the names of these sets, of which a job may choose one; none if one of them has all nodes."""
-        names: list[str] = []
-        for name, nodes in sets.items():
-            named = self._named(f"{what} {name}", "topology", nodes.__iter__)
-            if not named:
-                unread.extend([_TOO_MANY] if named is None else [])
-                return ()
-            names += named
-        return tuple(names)
+        if (what, nodes) not in self._choices:
+            self._choices[what, nodes] = self._choice(what, sets, nodes)
+        names, words = self._choices[what, nodes]
+        unread.extend(words)
+        return names
+
+    def _choice(self, what: str, sets: Mapping[str, frozenset[str]], nodes: int) -> tuple[tuple[str, ...], list[str]]:
+        """Return the names, and what is not looked at.
+
+        Slurm puts a job for which no node of a block is free outside of all, and partitions may have topologies of
+        their own: where others would do for the job, they are a choice as well.
+        """
+        if any(len(members) == len(self.all) for members in sets.values()):
+            return (), []
+        named = [self._named(f"{what} {name}", "topology", members.__iter__) for name, members in sets.items()]
+        others = self.all.difference(*sets.values())
+        has_others = len(others) >= nodes
+        named += [self._named(f"no {what}", "topology", others.__iter__)] if has_others else []
+        if None in named:
+            return (), [_TOO_MANY]
+        return tuple(name for names in named for name in names or ()), [OFF_TOPOLOGY] if has_others else []
+
+    def _are_joined(self, within: tuple[str, ...]) -> bool:
+        """Return whether one switch joins all nodes that these sets have in common."""
+        if within not in self._joined:
+            self._joined[within] = self.topology.joins(self.all.intersection(*(self.sets[n].nodes for n in within)))
+        return self._joined[within]
 
     def _named(self, name: str, kind: str, nodes: Callable[[], Iterable[str]]) -> tuple[str, ...] | None:
         """Return the name of a set, nothing for one of all nodes, None for one too many; made at the first call."""

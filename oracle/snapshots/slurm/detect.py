@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Headings and hundreds of rows: a large file is not searched to its end for words that it does not have.
 _HEAD_BYTES = 65_536
 _RECORD = re.compile(
-    rb"^\s*(?:(?:NodeName|JobId|SwitchName|BlockName)=|ReservationName=\S+\s+StartTime=)", re.MULTILINE
+    rb"^\s*(?:(?:NodeName|JobId|(?i:SwitchName|BlockName|BlockSizes))=|ReservationName=\S+\s+StartTime=)", re.MULTILINE
 )
 _EMPTY = re.compile(f"^(?:{NO_NODES}|{NO_JOBS}|{NO_RESERVATIONS}|{NO_TOPOLOGY})".encode(), re.MULTILINE)
 _OTHER_RECORD = re.compile(rb"^\s*(Partition|Reservation|Step|License|Burst)\w*=", re.MULTILINE)

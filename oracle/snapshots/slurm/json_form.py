@@ -151,6 +151,7 @@ class _Job(msgspec.Struct):
     array_task_string: str | None = None
     array_max_tasks: _Number = None
     required_switches: _Number = None
+    maximum_switch_wait_time: _Number = None
     segment_size: _Number = None
     het_job_id: _Number = None
     het_job_offset: _Number = None
@@ -309,11 +310,16 @@ def _job_record(document: Document, path: str, job: _Job) -> JobRecord:
         num_tasks=_number(place, "tasks", job.tasks) or None,
         tasks_per_node=_small(_number(place, "tasks_per_node", job.tasks_per_node)),
         throttle=_number(place, "array_max_tasks", job.array_max_tasks) or None,
-        switches=_number(place, "required_switches", job.required_switches) or None,
+        switches=_switches(place, job),
         segment=_small(_number(place, "segment_size", job.segment_size)),
         exclusive=bool({"NONE", "TRUE"} & sharing),
         unread=unread(_asked(job), sharing),
     )
+
+
+def _switches(place: JsonPlace, job: _Job) -> int | None:
+    waits = _number(place, "maximum_switch_wait_time", job.maximum_switch_wait_time) != 0
+    return (_number(place, "required_switches", job.required_switches) or None) if waits else None
 
 
 def _asked(job: _Job) -> dict[str, str]:

@@ -15,8 +15,8 @@ from oracle.snapshots.hostlist import HostlistError, expand_hostlist
 from oracle.snapshots.model import PendingJob, PendingPart
 from oracle.snapshots.slurm.amounts import request_of
 from oracle.snapshots.slurm.hosts import kind_resource, partition_pool, type_pool
+from oracle.snapshots.slurm.requirements import BLOCKS, REQUIRED_NODES, SHARES, SWITCHES, WHOLE_NODES
 from oracle.snapshots.slurm.requirements import NO_GPUS as PARTS_WITHOUT_GPUS
-from oracle.snapshots.slurm.requirements import REQUIRED_NODES, SHARES, SWITCHES, WHOLE_NODES
 from oracle.snapshots.slurm.states import bar_to_start, reason_words, takes_new_work, unavailable_nodes
 from oracle.snapshots.slurm.waiting import MAX_WAITING_TASKS, NO_GPUS, TYPES, NoShape, array_tasks, at_a_time, shape_of
 
@@ -35,6 +35,9 @@ _RESERVATION = NoShape(
     "waiting jobs of a reservation whose nodes are not told: print `scontrol show reservation` as well"
 )
 _THROTTLED = "waiting tasks beyond those that their array may run at a time"
+PATIENCE = (
+    "waiting jobs asked about on one network switch, which Slurm lets onto several when they have waited long enough"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,8 @@ class Queue:
                 # Each component may be on a switch of its own.
                 one_of = asked[0].one_of if len(asked) == 1 else ()
                 for one in asked if not one_of else ():
-                    self.notes.overlook([SWITCHES] if one.one_of else [], one.job.name)
+                    self.notes.overlook([SWITCHES if one.job.switches else BLOCKS] if one.one_of else [], one.job.name)
+                self.notes.skip(PATIENCE, [name] if one_of and self.places.topology.switches else [])
                 yield from self._jobs(names, records, [part for one in asked for part in one.parts], one_of)
 
     def _asked(self, records: Sequence[JobRecord]) -> list[_Asked] | NoShape:
@@ -145,7 +149,7 @@ class Queue:
         return reason_words(job.reason).partition(":")[0] if is_open else None
 
     def _of_shape(self, job: JobRecord, shape: Shape) -> _Asked | NoShape:
-        allowed = self.places.of(job)
+        allowed = self.places.of(job, shape.instances)
         if not allowed.is_known:
             return _RESERVATION
         unread = [*job.unread, *allowed.unread, *([WHOLE_NODES] if job.exclusive else [])]

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from immutables import Map
 
 from oracle.snapshots.model import RunningInstance, RunningJob, Snapshot, SnapshotError, shown
-from oracle.snapshots.slurm.allowed import Places, Reservations, Topology
+from oracle.snapshots.slurm.allowed import Places, Reservations
 from oracle.snapshots.slurm.amounts import CPU, counted, shares_of
 from oracle.snapshots.slurm.hosts import Host, kind_resource
 from oracle.snapshots.slurm.notes import Notes
-from oracle.snapshots.slurm.queue import Queue
+from oracle.snapshots.slurm.queue import PATIENCE, Queue
 from oracle.snapshots.slurm.records import hosts_at
 from oracle.snapshots.slurm.running import DOUBTS, ELSEWHERE, ENDING, Amounts, lay, running_jobs
 from oracle.snapshots.slurm.states import JOB_STATES, NODE_STATES, holds_gpus, is_known_job_state, is_waiting
+from oracle.snapshots.slurm.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ _UNNAMED = (
 _NO_PARTITION = "nodes that are in no partition, taken to be alike"
 _FINISHED = "finished jobs"
 # These are in the snapshot, and something about them is to be known.
-_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _UNNAMED, _NO_PARTITION, DOUBTS, ENDING, ELSEWHERE})
+_KEPT = frozenset({_STRANGE_STATE, _UNEXPLAINED, _UNNAMED, _NO_PARTITION, DOUBTS, ENDING, ELSEWHERE, PATIENCE})
 
 
 def assemble(
@@ -65,7 +66,7 @@ def assemble(
         _check_partitions(kept, notes)
 
     reserved = Reservations(found, sorted_jobs.holding, reservations)
-    places = Places([host.record for host in kept.values()], reserved, Topology(topology))
+    places = Places([host.record for host in kept.values()], reserved, Topology(topology, kept))
     mixed = {kind for host in kept.values() if len(host.kinds) > 1 for kind in host.kinds}
     amounts = Amounts(laid, kept, counted(found.values(), sorted_jobs.holding), notes)
     running = list(running_jobs(laid, places, amounts, mixed, notes))

@@ -114,7 +114,7 @@ class JobRecord:
         How many tasks of its array may run at a time.
     switches, segment
         On how many network switches its nodes may be at most, and how many of them at a time have to be of one block;
-        None where neither is asked.
+        None where neither is asked, or Slurm waits no time for the switches.
     exclusive
         Whether it has its nodes for itself.
     unread
@@ -174,12 +174,17 @@ class ReservationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyRecord:
-    """A network switch that nodes hang on, or a block of nodes, with a hostlist of these."""
+    """A network switch or a block, with hostlists of its nodes and of the switches right below it.
+
+    `size` is the number of nodes that base blocks are planned for. A record without a name says that alone.
+    """
 
     place: Place = field(compare=False)
-    name: str
-    nodes: str
+    name: str = ""
+    nodes: str = ""
+    switches: str = ""
     is_block: bool = False
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,12 @@ _WORDS = {
     ),
 }
 SWITCHES = "network switches: several, or not told (`scontrol show topology` tells them)"
-BLOCKS = "blocks of the network topology, in another way than one for all nodes"
+BLOCKS = "blocks of the network topology, in another way than one base block for all nodes"
+NETWORKS = "a network switch that joins all nodes of a job"
+OFF_TOPOLOGY = "the network topology of nodes that are on no switch, or in no block, of those that are told"
 WHOLE_NODES = "whole nodes (exclusive)"
 _OWN_NODES = "nodes that no other user, or nobody of another label, is on"
+_OWN_BLOCKS = "whole blocks (--exclusive=topo)"
 FEATURES = "features that are asked of the nodes together, or in a form that is not read"
 REQUIRED_NODES = "more required nodes than the job has"
 SHARES = "CPUs or memory that are not told node by node"
@@ -45,4 +48,5 @@ def unread(values: Mapping[str, str], sharing: Collection[str]) -> tuple[str, ..
         if not is_nothing(text := values.get(key)) and not _UNSET.fullmatch(text or "")
     )
     own = [_OWN_NODES] if {"USER", "MCS"} & set(sharing) else []
-    return tuple(dict.fromkeys([*asked, *own]))
+    blocks = [_OWN_BLOCKS] if "TOPO" in sharing else []
+    return tuple(dict.fromkeys([*asked, *own, *blocks]))

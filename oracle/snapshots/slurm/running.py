@@ -146,7 +146,7 @@ def _instances(
     one: Laid, places: Places, amounts: Amounts, mixed: Collection[str], notes: Notes, *, movable: bool
 ) -> Iterator[RunningInstance]:
     job = one.job
-    allowed = places.of(job)
+    allowed = places.of(job, max(len(one.kinds), job.min_nodes or 1))
     notes.overlook([*job.unread, *allowed.unread, *([WHOLE_NODES] if job.exclusive else [])], job.name)
     elsewhere: list[str] = []
     # It keeps to the switch or the block that it is in. One that waited long enough is on several, and is free.

@@ -1,7 +1,7 @@
 """The plain text of ``scontrol show node -d``, ``job -d``, ``reservation`` and ``topology`` as records.
 
 A record begins with NodeName=, JobId=, ReservationName=, SwitchName= or BlockName= and goes on to the next one; the
-kinds may share a file, also printed with ``-o``; a topology.conf has the last two as well. What
+kinds may share a file, also printed with ``-o``; a topology.conf has the last two as well, and BlockSizes=. What
 users write themselves (job names, comments, commands) stands between Slurm's own fields without any quotes, so that
 those fields are looked for outside of it, and a field that seems to occur twice with two values is an error, not a
 choice.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # A node names its reservation in a line of its own, too, but nothing else follows there.
 _RECORD_START = re.compile(
-    r"\s*(?:(NodeName|JobId|SwitchName|BlockName|AggregatedBlock)=|(ReservationName)=\S+\s+StartTime=)"
+    r"\s*(?:(NodeName|JobId|(?i:SwitchName|BlockName|AggregatedBlock|BlockSizes))=|(ReservationName)=\S+\s+StartTime=)"
 )
 NO_NODES = "No nodes in the system"
 NO_JOBS = "No jobs in the system"
@@ -114,13 +114,16 @@ _JOB_FIELDS = {
     "Socks/Node": "sockets_per_node",
 }
 _RESERVATION_FIELDS = {"ReservationName": "resv_name", "Nodes": "node_list", "Flags": "flags", "State": "state"}
-# Switches above others have Switches=, blocks of blocks are AggregatedBlock=.
+# Switches above others have Switches=, blocks of blocks are AggregatedBlock=. What base blocks are planned for is their
+# BlockSize=, or the first of BlockSizes=. In topology.conf names of fields have letters of any case.
 _TOPOLOGY_FIELDS = {
     "SwitchName": "switch",
     "BlockName": "block",
     "AggregatedBlock": "aggregated",
     "Nodes": "nodes",
     "Switches": "switches",
+    "BlockSize": "size",
+    "BlockSizes": "sizes",
 }
 # What a job has on the nodes of a line that begins with Nodes=.
 _DETAIL_FIELDS = frozenset({"CPU_IDs", "Mem", "GRES", "GRES_IDX"})
@@ -152,7 +155,8 @@ def _tokens(names: set[str]) -> re.Pattern[str]:
 _NODE_TOKEN = _tokens({*_NODE_FIELDS, *_NODE_FREE})
 _JOB_TOKEN = _tokens({*_JOB_FIELDS, *_JOB_FREE, *_DETAIL_FIELDS, _JOB_NAME, "Nodes"})
 _RESERVATION_TOKEN = _tokens({*_RESERVATION_FIELDS})
-_TOPOLOGY_TOKEN = _tokens({*_TOPOLOGY_FIELDS})
+_TOPOLOGY_TOKEN = re.compile(_tokens({*_TOPOLOGY_FIELDS}).pattern, re.IGNORECASE)
+_TOPOLOGY_NAMES = {name.lower(): name for name in _TOPOLOGY_FIELDS}
 
 
 _NAMES = frozenset({*_NODE_FIELDS, *_JOB_FIELDS, *_RESERVATION_FIELDS, *_TOPOLOGY_FIELDS, *_DETAIL_FIELDS})
@@ -248,9 +252,10 @@ def _blocks(document: Document, text: str) -> Iterator[_Block]:
         elif kind == "NodeName":
             _read_node_line(block, line, number)
         elif kind == "ReservationName":
-            _read_line(block, line, number, _RESERVATION_TOKEN, _RESERVATION_FIELDS)
+            for match in _RESERVATION_TOKEN.finditer(line):
+                block.set(_RESERVATION_FIELDS[match[1]], match[1], match[2], number)
         else:
-            _read_line(block, line.partition("#")[0], number, _TOPOLOGY_TOKEN, _TOPOLOGY_FIELDS)
+            _read_topology_line(block, line.partition("#")[0], number)
     if block is not None:
         _check_last_word(document, text)
         yield block
@@ -274,17 +279,18 @@ def _check_whole(block: _Block, what: str, always: tuple[str, ...], names: dict[
             raise block.place.error("", f"{what} has no {name}=, which scontrol always prints; is the text cut off?")
 
 
-def _read_line(block: _Block, line: str, number: int, token: re.Pattern[str], fields: dict[str, str]) -> None:
-    for match in token.finditer(line):
-        block.set(fields[match[1]], match[1], match[2], number)
-
-
 def _read_node_line(block: _Block, line: str, number: int) -> None:
     for match in _NODE_TOKEN.finditer(line):
         name, value = match.groups()
         if name in _NODE_FREE:
             return
         block.set(_NODE_FIELDS[name], name, value, number)
+
+
+def _read_topology_line(block: _Block, line: str, number: int) -> None:
+    for match in _TOPOLOGY_TOKEN.finditer(line):
+        name = _TOPOLOGY_NAMES[match[1].lower()]
+        block.set(_TOPOLOGY_FIELDS[name], name, match[2], number)
 
 
 def _read_job_line(block: _Block, line: str, number: int) -> None:
@@ -363,15 +369,33 @@ def _reservation_record(block: _Block) -> ReservationRecord:
 
 
 def _topology_records(block: _Block) -> Iterator[TopologyRecord]:
-    """Yield the switch or the block of a record, if it is one that nodes are in and nothing else between."""
+    """Yield the switch, the base block or the sizes of a record; blocks of blocks follow from these."""
+    if "sizes" in block.values:
+        yield TopologyRecord(place=block.place, size=_size(block))
+        return
     key = "block" if "block" in block.values else "switch"
     name, nodes = block.get(key), block.get("nodes")
     if not name and "aggregated" not in block.values:
         raise block.place.error(key, f"expected the name of a {key}")
     if not nodes and not block.get("switches"):
         raise block.place.error("", f"{key} {shown(name)} has no Nodes=, which scontrol always prints; is it cut off?")
-    if name and not block.get("switches"):
-        yield TopologyRecord(place=block.place, name=name, nodes=nodes, is_block=key == "block")
+    if name:
+        yield TopologyRecord(
+            place=block.place,
+            name=name,
+            nodes=nodes,
+            switches=block.get("switches"),
+            is_block=key == "block",
+            size=block.number("size"),
+        )
+
+
+def _size(block: _Block) -> int:
+    """Return the first of the sizes of blocks, that of a base block: ``BlockSizes=4,8,16``."""
+    sizes = block.get("sizes")
+    if not re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9})*", sizes):
+        raise block.place.error("sizes", f"expected sizes of blocks, such as 4,8,16, got {shown(sizes)}")
+    return int(sizes.partition(",")[0])
 
 
 def _job_record(block: _Block) -> JobRecord:
@@ -413,11 +437,17 @@ def _job_record(block: _Block) -> JobRecord:
         num_tasks=block.number("tasks") or None,
         tasks_per_node=_first_number(block.get("tasks_per_node")),
         throttle=block.number("array_max_tasks") or None,
-        switches=_first_number(block.get("required_switches").partition("@")[0]),
+        switches=_switches(block.get("required_switches")),
         segment=block.number("segment_size") or None,
         exclusive=block.get("shared").upper() in {"NO", "EXCLUSIVE"},
         unread=unread(_asked(block), {block.get("shared").upper()}),
     )
+
+
+def _switches(text: str) -> int | None:
+    """Return the number before the time that Slurm waits for it (``1@00:05:00``), None if that is no time."""
+    number, _, time = text.partition("@")
+    return None if time and not time.strip("0:-") else _first_number(number)
 
 
 def _asked(block: _Block) -> dict[str, str]:

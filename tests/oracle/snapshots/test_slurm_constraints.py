@@ -425,6 +425,7 @@ class TestNotLookedAt:
             ({"shared": ["none"]}, ["whole nodes (exclusive)"]),
             ({"shared": "none"}, ["whole nodes (exclusive)"]),
             ({"exclusive": True}, ["whole nodes (exclusive)"]),
+            ({"shared": ["topo"]}, ["whole blocks (--exclusive=topo)"]),
             ({"shared": ["user"]}, ["nodes that no other user, or nobody of another label, is on"]),
             ({"exclusive": ["mcs"]}, ["nodes that no other user, or nobody of another label, is on"]),
             ({"licenses": "a:1", "contiguous": 1}, ["licenses", "nodes in a row (contiguous)"]),
@@ -532,7 +533,7 @@ class TestTopology:
         """As `scontrol show job` prints it, before and behind words of users, and as in topology.conf."""
         head = "JobId=7 JobName=x UserId=u(1)\n   JobState=PENDING Reason=Resources\n   NumNodes=2-2 NumCPUs=2\n"
         more = "   MinCPUsNode=1 TresPerNode=gres/gpu:2\n   Command=/a Switches=2@1\n   Switches=1@00:05:00\n"
-        conf = "# SwitchName=s9 Nodes=n9\nSwitchName=s0 Nodes=n[1-2] # Nodes=n7\nSwitchName=s1 Nodes=n3\n"
+        conf = "# SwitchName=s9 Nodes=n9\nSwitchName=s0 Nodes=n[1-2] # Nodes=n7\nSwitchName=s1 Nodes=n[3-4]\n"
         nodes = document({"nodes": self.NODES})
         snapshot = read_slurm([nodes, text(head + more.replace(" Switches=2@1", "")), text(conf)])
         assert snapshot.pending[0].within_one_of == ("switch s0", "switch s1")
